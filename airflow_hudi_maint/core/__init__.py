@@ -1,0 +1,1 @@
+"""The common core: imports neither Airflow nor Spark."""

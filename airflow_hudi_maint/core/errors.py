@@ -1,0 +1,104 @@
+"""One tree of errors.
+
+Each error is also a fitting builtin, and is either terminal (trying again cannot help) or transient (it may)::
+
+    HudiMaintError
+    ├── TerminalError
+    │   ├── TableNotFoundError (FileNotFoundError)      no hoodie.properties at the base path
+    │   ├── UnsupportedTableError (ValueError)          a table version or type that is not read or maintained
+    │   ├── CorruptTableError (ValueError)              a file of the table that cannot be understood
+    │   ├── InvalidPolicyError (ValueError)             a TTL policy that is malformed
+    │   ├── InvalidSettingError (ValueError)            an option that is unknown, out of range or contradicts another
+    │   ├── UnknownPartitionError (LookupError)         a partition name that the table does not have
+    │   ├── UnknownColumnError (LookupError)            a column that the table's schema does not have
+    │   ├── UnknownInstantError (LookupError)           an instant that is not on the timeline in the state asked for
+    │   ├── PlanOutdatedError (RuntimeError)            the table changed under a plan
+    │   ├── GuardTrippedError (RuntimeError)            a limit forbids what the plan wants
+    │   ├── BundleError (RuntimeError)                  no usable Hudi bundle for this table, or it does not resolve
+    │   └── JavaNotFoundError (FileNotFoundError)       no Java to run Spark with
+    └── TransientError
+        ├── StorageError (OSError)                      storage failed in the middle of reading or writing
+        ├── PendingActionError (RuntimeError)           a live writer or a pending plan is in the way
+        ├── EngineError (RuntimeError)                  the Spark job failed; the timeline shows no completion
+        └── EngineKilledError (RuntimeError)            the Spark job was killed from outside or timed out
+
+Airflow's glue turns terminal errors into ``AirflowFailException`` and lets transient ones use the task's retries.
+"""
+
+from __future__ import annotations
+
+
+class HudiMaintError(Exception):
+    """The root of every error that this package raises on purpose."""
+
+
+class TerminalError(HudiMaintError):
+    """Trying the same again cannot help: an input or the table has to change first."""
+
+
+class TransientError(HudiMaintError):
+    """Trying again later may succeed."""
+
+
+class TableNotFoundError(TerminalError, FileNotFoundError):
+    """There is no Hudi table at the base path."""
+
+
+class UnsupportedTableError(TerminalError, ValueError):
+    """The table's version, type or layout is not one that this package handles."""
+
+
+class CorruptTableError(TerminalError, ValueError):
+    """A file of the table cannot be understood; the message names it."""
+
+
+class InvalidPolicyError(TerminalError, ValueError):
+    """A TTL policy is malformed; the message shows the offending text."""
+
+
+class InvalidSettingError(TerminalError, ValueError):
+    """A setting is unknown, out of range or contradicts another."""
+
+
+class UnknownPartitionError(TerminalError, LookupError):
+    """The table has no partition of this name."""
+
+
+class UnknownColumnError(TerminalError, LookupError):
+    """The table's schema has no column of this name."""
+
+
+class UnknownInstantError(TerminalError, LookupError):
+    """The timeline has no such instant in the state asked for."""
+
+
+class PlanOutdatedError(TerminalError, RuntimeError):
+    """The table changed since the plan was made, so the plan must not be applied."""
+
+
+class GuardTrippedError(TerminalError, RuntimeError):
+    """A guard forbids what the plan wants; the message has the figures and the setting that would allow it."""
+
+
+class BundleError(TerminalError, RuntimeError):
+    """The Hudi bundle does not resolve, or cannot maintain a table of this version."""
+
+
+class JavaNotFoundError(TerminalError, FileNotFoundError):
+    """There is no Java that Spark could run on."""
+
+
+class StorageError(TransientError, OSError):
+    """Storage failed in the middle of an operation; nothing partial was kept."""
+
+
+class PendingActionError(TransientError, RuntimeError):
+    """A pending plan or a live writer is in the way; the message names its instant."""
+
+
+class EngineError(TransientError, RuntimeError):
+    """The Spark job failed and the timeline shows no completion; the message ends with its last log lines."""
+
+
+class EngineKilledError(TransientError, RuntimeError):
+    """The Spark job was killed or ran out of time."""

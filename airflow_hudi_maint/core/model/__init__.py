@@ -1,0 +1,1 @@
+"""Frozen values, standard library only."""

@@ -1,0 +1,1 @@
+"""Everything that touches storage, through one fsspec seam."""
