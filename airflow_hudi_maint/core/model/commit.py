@@ -1,0 +1,96 @@
+"""What completed instants and pending plans say, in one shape for every table version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from airflow_hudi_maint.core.model.instant import Instant
+
+
+class Operation(StrEnum):
+    """The write operations that maintenance has to tell apart; Hudi's ``WriteOperationType``."""
+
+    CLUSTER = "CLUSTER"
+    COMPACT = "COMPACT"
+    LOG_COMPACT = "LOG_COMPACT"
+    DELETE_PARTITION = "DELETE_PARTITION"
+
+
+REWRITE_OPERATIONS = frozenset({Operation.CLUSTER, Operation.COMPACT, Operation.LOG_COMPACT})
+"""Operations that move rows into other files and change no data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteStat:
+    """One file that an instant wrote. ``path`` is relative to the base path; ``records`` is Hudi's ``numWrites``."""
+
+    file_id: str
+    path: str
+    bytes: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitMetadata:
+    """The metadata of a completed commit, delta commit or replace commit.
+
+    ``operation`` is Hudi's ``operationType`` (None where an old writer left it out). ``written`` and ``replaced`` are by
+    partition path. ``schema`` is the table's Avro schema as JSON text, where the writer noted it.
+    """
+
+    operation: str | None
+    written: Mapping[str, tuple[WriteStat, ...]]
+    replaced: Mapping[str, tuple[str, ...]]
+    schema: str | None
+
+    @property
+    def touched_partitions(self) -> frozenset[str]:
+        """Partitions whose files the instant added or replaced."""
+        return frozenset(self.written) | frozenset(self.replaced)
+
+    @property
+    def rewrites_only(self) -> bool:
+        """Whether the instant moved rows without changing them (clustering, compaction)."""
+        return self.operation in REWRITE_OPERATIONS
+
+
+class PlanKind(StrEnum):
+    """What a pending plan will do to the file groups it holds."""
+
+    CLUSTERING = "clustering"
+    COMPACTION = "compaction"
+    LOG_COMPACTION = "logcompaction"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedSlice:
+    """One input of a pending plan."""
+
+    partition_path: str
+    file_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingPlan:
+    """A plan on the timeline that is not executed yet.
+
+    ``groups`` are the clustering groups (one group with everything for compactions); ``output_file_count`` is what the
+    plan expects to write.
+    """
+
+    instant: Instant
+    kind: PlanKind
+    groups: tuple[tuple[PlannedSlice, ...], ...]
+    output_file_count: int
+
+    @property
+    def inputs(self) -> tuple[PlannedSlice, ...]:
+        """The inputs of all groups."""
+        return tuple(one for group in self.groups for one in group)
+
+    @property
+    def partitions(self) -> frozenset[str]:
+        """The partitions that the plan holds file groups of."""
+        return frozenset(one.partition_path for one in self.inputs)

@@ -1,0 +1,111 @@
+"""Partition paths, the fields they are made of, and specs that select some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from airflow_hudi_maint.core.errors import InvalidPolicyError
+
+NULL_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""What Hudi's key generators write for null, in every supported table version."""
+
+WILDCARD = "*"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionScheme:
+    """How a table's partition paths are made: the fields in order, hive style or plain, URL-encoded or not."""
+
+    fields: tuple[str, ...]
+    hive_style: bool = False
+    url_encoded: bool = False
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> PartitionScheme:
+        """Read the scheme from ``hoodie.properties``; a key type behind a colon (``ts:timestamp``) is dropped."""
+        text = properties.get("hoodie.table.partition.fields", "")
+        return cls(
+            fields=tuple(part.split(":", 1)[0].strip() for part in text.split(",") if part.strip()),
+            hive_style=properties.get("hoodie.datasource.write.hive_style_partitioning", "false") == "true",
+            url_encoded=properties.get("hoodie.datasource.write.partitionpath.urlencode", "false") == "true",
+        )
+
+    def values(self, partition_path: str) -> tuple[str, ...] | None:
+        """The decoded value of each field, in field order; None when the path does not fit the scheme.
+
+        A plain path of a single field may hold slashes (a date written as ``2026/11/30``).
+
+        >>> PartitionScheme(fields=("origin", "month"), hive_style=True).values("origin=EWR/month=9")
+        ('EWR', '9')
+        """
+        if not self.fields:
+            return () if not partition_path else None
+        segments = partition_path.split("/") if len(self.fields) > 1 or self.hive_style else [partition_path]
+        if len(segments) != len(self.fields) or not partition_path:
+            return None
+        values = []
+        for field, segment in zip(self.fields, segments, strict=True):
+            prefix = f"{field}="
+            if self.hive_style and not segment.startswith(prefix):
+                return None
+            text = segment.removeprefix(prefix) if self.hive_style else segment
+            values.append(unquote(text) if self.url_encoded else text)
+        return tuple(values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionSpec:
+    """A prefix of the partition fields, each with a literal value or any (None); RFC-65's ``partitionSpec``.
+
+    The empty spec selects the whole table.
+    """
+
+    levels: tuple[tuple[str, str | None], ...]
+
+    @classmethod
+    def parse(cls, text: str) -> PartitionSpec:
+        """Read ``user_id=*/``, ``region=eu/user_id=*/`` or ``/`` (the whole table); a trailing slash is optional.
+
+        Raises InvalidPolicyError for a level that is not ``field=value``, and for a field that is named twice.
+
+        >>> PartitionSpec.parse("region=eu/user_id=*/").levels
+        (('region', 'eu'), ('user_id', None))
+        """
+        levels: list[tuple[str, str | None]] = []
+        for segment in (part for part in text.strip().strip("/").split("/") if part):
+            field, equals, value = segment.partition("=")
+            if not (equals and field and value):
+                msg = f"partitionSpec {text!r}: {segment!r} is not field=value; write for example 'user_id=1/' or 'user_id=*/'"
+                raise InvalidPolicyError(msg)
+            if field in (known for known, _ in levels):
+                msg = f"partitionSpec {text!r} names the field {field!r} twice"
+                raise InvalidPolicyError(msg)
+            levels.append((field, None if value == WILDCARD else unquote(value)))
+        return cls(levels=tuple(levels))
+
+    @property
+    def literal_count(self) -> int:
+        """How many levels name a value; the more, the more specific the spec."""
+        return sum(value is not None for _, value in self.levels)
+
+    def check(self, scheme: PartitionScheme) -> None:
+        """Raise InvalidPolicyError unless the fields are the first ones of ``scheme``, in order."""
+        fields = tuple(field for field, _ in self.levels)
+        if fields != scheme.fields[: len(fields)]:
+            msg = (
+                f"partitionSpec {str(self)!r} names the fields {list(fields)}; the table is partitioned by "
+                f"{list(scheme.fields)}, and a spec names the first of them in that order"
+            )
+            raise InvalidPolicyError(msg)
+
+    def matches(self, values: tuple[str, ...]) -> bool:
+        """Whether a partition with these values lies under the spec."""
+        wanted = (value for _, value in self.levels)
+        return len(self.levels) <= len(values) and all(
+            want is None or want == have for want, have in zip(wanted, values, strict=False)
+        )
+
+    def __str__(self) -> str:
+        return "".join(f"{field}={WILDCARD if value is None else value}/" for field, value in self.levels) or "/"

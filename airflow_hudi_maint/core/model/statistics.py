@@ -1,0 +1,228 @@
+"""Partition statistics: RFC-65's row, and what planning needs beside it.
+
+The JSON form is version 1 of the document that docs/statistics.md describes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from airflow_hudi_maint.core.errors import CorruptTableError
+from airflow_hudi_maint.core.model.document import JsonObject, checked_document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionStatistics:
+    """The latest file slices of one partition, summed up.
+
+    ``last_modified_instant`` is the requested time of the last instant that changed data; clustering and compaction
+    move rows without changing them and do not count. ``total_bytes`` sums base and log files of the latest slices (of the merged slice
+    where a compaction is pending). ``base_file_bytes`` holds the size of each latest base file, ascending.
+    """
+
+    partition_path: str
+    last_modified_instant: str
+    total_bytes: int
+    file_group_count: int
+    log_file_count: int
+    log_file_bytes: int
+    base_file_bytes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if self.total_bytes < 0 or self.file_group_count < 0:
+            msg = f"statistics of partition {self.partition_path!r} are negative: {self.total_bytes} bytes, {self.file_group_count} file groups"
+            raise ValueError(msg)
+
+    @property
+    def data_file_count(self) -> int:
+        """Number of latest base files."""
+        return len(self.base_file_bytes)
+
+    def small_file_count(self, small_file_bytes: int) -> int:
+        """How many latest base files are smaller than ``small_file_bytes``."""
+        return bisect_left(self.base_file_bytes, small_file_bytes)
+
+    def to_json(self, *, small_file_bytes: int) -> JsonObject:
+        """The row of the JSON document; the small-file count is written for readers, not read back."""
+        return {
+            "relative_path": self.partition_path,
+            "last_modified_instant": self.last_modified_instant,
+            "total_bytes": self.total_bytes,
+            "file_groups": self.file_group_count,
+            "data_files": self.data_file_count,
+            "small_files": self.small_file_count(small_file_bytes),
+            "log_files": self.log_file_count,
+            "log_bytes": self.log_file_bytes,
+            "data_file_bytes": list(self.base_file_bytes),
+        }
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> PartitionStatistics:
+        """Read a row that :meth:`to_json` wrote."""
+        return cls(
+            partition_path=row["relative_path"],
+            last_modified_instant=row["last_modified_instant"],
+            total_bytes=row["total_bytes"],
+            file_group_count=row["file_groups"],
+            log_file_count=row["log_files"],
+            log_file_bytes=row["log_bytes"],
+            base_file_bytes=tuple(row["data_file_bytes"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watermark:
+    """How much of the timeline a reader has seen.
+
+    From table version 8 an instant is new when it completed after ``completion_time``; on version 6, when it was
+    requested after ``requested_time`` or was pending then. ``requested_time`` is the greatest of a completed instant.
+    """
+
+    requested_time: str
+    completion_time: str | None = None
+    pending: tuple[str, ...] = ()
+
+    def to_json(self) -> JsonObject:
+        """The object of the JSON document."""
+        return {"requested_time": self.requested_time, "completion_time": self.completion_time, "pending": list(self.pending)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Watermark:
+        """Read what :meth:`to_json` wrote."""
+        return cls(
+            requested_time=value["requested_time"], completion_time=value["completion_time"], pending=tuple(value["pending"])
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableStatistics:
+    """Statistics of every partition that has a latest file slice, as of one state of the timeline.
+
+    ``gathered`` is ``full`` or ``incremental`` and ``reason`` says why. ``gathered_at`` is ISO 8601 in UTC.
+    """
+
+    KIND: ClassVar[str] = "statistics"
+    VERSION: ClassVar[int] = 1
+
+    base_path: str
+    table_name: str
+    table_version: int
+    table_type: str
+    watermark: Watermark
+    gathered: str
+    reason: str
+    gathered_at: str
+    small_file_bytes: int
+    partitions: tuple[PartitionStatistics, ...]
+
+    @property
+    def as_of_instant(self) -> str:
+        """The instant that names the statistics file."""
+        return self.watermark.requested_time
+
+    @cached_property
+    def by_path(self) -> Mapping[str, PartitionStatistics]:
+        """The rows by partition path."""
+        return {row.partition_path: row for row in self.partitions}
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of all latest file slices."""
+        return sum(row.total_bytes for row in self.partitions)
+
+    @property
+    def file_group_count(self) -> int:
+        """Number of file groups."""
+        return sum(row.file_group_count for row in self.partitions)
+
+    @property
+    def data_file_count(self) -> int:
+        """Number of latest base files."""
+        return sum(row.data_file_count for row in self.partitions)
+
+    @property
+    def log_file_count(self) -> int:
+        """Number of log files of latest slices."""
+        return sum(row.log_file_count for row in self.partitions)
+
+    @property
+    def small_file_count(self) -> int:
+        """Number of latest base files below ``small_file_bytes``."""
+        return sum(row.small_file_count(self.small_file_bytes) for row in self.partitions)
+
+    @cached_property
+    def base_file_bytes(self) -> tuple[int, ...]:
+        """Sizes of all latest base files, ascending."""
+        return tuple(sorted(size for row in self.partitions for size in row.base_file_bytes))
+
+    def totals(self) -> JsonObject:
+        """The totals of the table: counts, bytes, and the median and 90th percentile of base file bytes."""
+        return {
+            "partitions": len(self.partitions),
+            "file_groups": self.file_group_count,
+            "data_files": self.data_file_count,
+            "small_files": self.small_file_count,
+            "log_files": self.log_file_count,
+            "bytes": self.total_bytes,
+            "median_file_bytes": quantile(self.base_file_bytes, 0.5),
+            "p90_file_bytes": quantile(self.base_file_bytes, 0.9),
+        }
+
+    def to_json(self) -> JsonObject:
+        """The whole document."""
+        return {
+            "kind": self.KIND,
+            "version": self.VERSION,
+            "base_path": self.base_path,
+            "table_name": self.table_name,
+            "table_version": self.table_version,
+            "table_type": self.table_type,
+            "as_of": self.watermark.to_json(),
+            "gathered": self.gathered,
+            "reason": self.reason,
+            "gathered_at": self.gathered_at,
+            "small_file_bytes": self.small_file_bytes,
+            "totals": self.totals(),
+            "partitions": [row.to_json(small_file_bytes=self.small_file_bytes) for row in self.partitions],
+        }
+
+    @classmethod
+    def from_json(cls, value: object, *, name: str) -> TableStatistics:
+        """Read a document; ``name`` is the file's, for errors.
+
+        Raises CorruptTableError for another kind or version, and for a document that lacks something.
+        """
+        document: Mapping[str, Any] = checked_document(value, kind=cls.KIND, version=cls.VERSION, name=name)
+        try:
+            return cls(
+                base_path=document["base_path"],
+                table_name=document["table_name"],
+                table_version=document["table_version"],
+                table_type=document["table_type"],
+                watermark=Watermark.from_json(document["as_of"]),
+                gathered=document["gathered"],
+                reason=document["reason"],
+                gathered_at=document["gathered_at"],
+                small_file_bytes=document["small_file_bytes"],
+                partitions=tuple(PartitionStatistics.from_json(row) for row in document["partitions"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            msg = f"{name} is a broken statistics document ({error!r}); delete it and gather statistics in full"
+            raise CorruptTableError(msg) from error
+
+
+def quantile(ascending: Iterable[int], fraction: float) -> int | None:
+    """The smallest value that at least ``fraction`` of the values do not exceed; None without values.
+
+    >>> quantile((1, 2, 3, 4), 0.5), quantile((1, 2, 3, 4), 0.9), quantile((), 0.5)
+    (2, 4, None)
+    """
+    values = tuple(ascending)
+    if not values:
+        return None
+    rank = -(-len(values) * fraction // 1)
+    return values[max(int(rank), 1) - 1]

@@ -1,0 +1,80 @@
+"""A timeline: the instants of a table, each in its furthest state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from airflow_hudi_maint.core.model.instant import EARLIEST_INSTANT, WRITE_ACTIONS, Action, Instant
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timeline:
+    """The active timeline as one listing showed it, in order of requested time.
+
+    One entry per instant and completed action: of several files of an instant only the furthest state counts. An
+    instant that was completed twice (two files) is listed once, by its first completion.
+    """
+
+    instants: tuple[Instant, ...]
+
+    @classmethod
+    def of(cls, files: Iterable[Instant]) -> Timeline:
+        """Build a timeline from the instants of all its files, in any order."""
+        furthest: dict[tuple[str, Action], Instant] = {}
+        for instant in sorted(files, key=lambda one: (one.state, one.completion_time or "", one.file_name)):
+            key = (instant.requested_time, instant.action.completed_as)
+            known = furthest.get(key)
+            if known is None or instant.state > known.state:
+                furthest[key] = instant
+        return cls(instants=tuple(sorted(furthest.values(), key=lambda one: (one.requested_time, one.action))))
+
+    def __iter__(self) -> Iterator[Instant]:
+        return iter(self.instants)
+
+    def __len__(self) -> int:
+        return len(self.instants)
+
+    @cached_property
+    def completed(self) -> tuple[Instant, ...]:
+        """Completed instants, in order of requested time."""
+        return tuple(one for one in self.instants if one.is_completed)
+
+    @cached_property
+    def pending(self) -> tuple[Instant, ...]:
+        """Requested and inflight instants, in order of requested time."""
+        return tuple(one for one in self.instants if not one.is_completed)
+
+    @cached_property
+    def completed_times(self) -> frozenset[str]:
+        """Requested times of the completed instants."""
+        return frozenset(one.requested_time for one in self.completed)
+
+    @cached_property
+    def start(self) -> str:
+        """Requested time of the earliest write instant that is still active: files of older instants are committed.
+
+        A pending instant counts too, as in Hudi's ``getFirstNonSavepointCommit``-based check; without any write
+        instant it is :data:`EARLIEST_INSTANT`.
+        """
+        times = (one.requested_time for one in self.instants if one.action in WRITE_ACTIONS)
+        return min(times, default=EARLIEST_INSTANT)
+
+    @property
+    def last_completed_time(self) -> str:
+        """The greatest requested time of a completed instant, or :data:`EARLIEST_INSTANT`."""
+        return self.completed[-1].requested_time if self.completed else EARLIEST_INSTANT
+
+    @property
+    def last_completion_time(self) -> str | None:
+        """The greatest completion time; None where the table version has none or nothing is completed."""
+        return max((one.completion_time for one in self.completed if one.completion_time), default=None)
+
+    def find(self, requested_time: str) -> Instant | None:
+        """The instant requested at this time (the first by action when several share it), or None."""
+        return next((one for one in self.instants if one.requested_time == requested_time), None)
+
+    def pending_clustering_candidates(self) -> tuple[Instant, ...]:
+        """Pending instants that may hold a clustering plan: on table version 6 only their content tells."""
+        return tuple(one for one in self.pending if one.action in (Action.CLUSTERING, Action.REPLACE_COMMIT))

@@ -1,0 +1,76 @@
+"""Drop partitions of a Hudi table: one replace commit that names every partition.
+
+Arguments: ``partitions`` (relative partition paths), ``record_key_fields``, ``ordering_fields``, ``partition_fields``,
+``hive_style``, ``url_encode``, ``table_type``, ``keygenerator`` (a class name or null), as the table's hoodie.properties has them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Dict, List
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from airflow_hudi_maint.jobs.session import Request, Row, comma_separated, main
+else:
+    from session import comma_separated, main
+
+KIND = "delete_partitions"
+
+
+def delete_partitions(spark: SparkSession, request: Request) -> List[Row]:
+    """Make one replace commit; the data files stay until Hudi's cleaner passes."""
+    partitions = checked_partitions(request)
+    frame = empty_frame(spark, request.base_path)
+    options = delete_options(request, partitions=partitions)
+    frame.write.format("hudi").options(**options).mode("append").save(request.base_path)
+    return [{"partition": partition} for partition in partitions]
+
+
+def checked_partitions(request: Request) -> List[str]:
+    """Return the partitions to delete; refuse what Hudi would read as something else than these names."""
+    partitions = request.names("partitions")
+    if not partitions:
+        raise ValueError("No partition is named; an empty list must not reach Hudi")
+    for partition in partitions:
+        if "*" in partition:
+            raise ValueError(f"Partition {partition!r} holds '*', which Hudi takes for a wildcard; name each partition")
+    comma_separated(partitions, what="Partition")
+    return partitions
+
+
+def empty_frame(spark: SparkSession, base_path: str) -> DataFrame:
+    """Return no rows with the table's own columns: Hudi wants a frame, and takes the commit's schema from it."""
+    frame = spark.read.format("hudi").load(base_path)
+    columns = [name for name in frame.columns if not name.startswith("_hoodie_")]
+    return frame.select(*[f"`{name}`" for name in columns]).limit(0)
+
+
+def delete_options(request: Request, *, partitions: List[str]) -> Dict[str, str]:
+    """Return the writer's options: the caller's, and over them what the table is and what to delete."""
+    arguments = request.arguments
+    options = dict(request.write_options)
+    options.update(
+        {
+            "hoodie.table.name": request.table_name,
+            "hoodie.datasource.write.operation": "delete_partition",
+            "hoodie.datasource.write.partitions.to.delete": comma_separated(partitions, what="Partition"),
+            "hoodie.datasource.write.recordkey.field": ",".join(request.names("record_key_fields")),
+            "hoodie.datasource.write.precombine.field": ",".join(request.names("ordering_fields")),
+            "hoodie.datasource.write.partitionpath.field": ",".join(request.names("partition_fields")),
+            "hoodie.datasource.write.hive_style_partitioning": _flag(arguments.get("hive_style")),
+            "hoodie.datasource.write.partitionpath.urlencode": _flag(arguments.get("url_encode")),
+            "hoodie.datasource.write.table.type": arguments.get("table_type") or "COPY_ON_WRITE",
+            "hoodie.datasource.write.keygenerator.class": arguments.get("keygenerator") or "",
+        }
+    )
+    # An empty text is not "unset" to Hudi: a table without record keys or ordering must not be given blank ones.
+    return {name: str(value) for name, value in options.items() if value != ""}
+
+
+def _flag(value: object) -> str:
+    return "true" if value else "false"
+
+
+if __name__ == "__main__":
+    main(KIND, delete_partitions)

@@ -1,0 +1,42 @@
+"""Execute pending clustering plans of a Hudi table, each named by its instant.
+
+Arguments: ``instants``, and ``options`` (Hudi options of this run). A plan whose earlier execution died is rolled back to
+requested by Hudi itself and executed again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Dict, List
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from airflow_hudi_maint.jobs.session import Request, Row, call, comma_separated, main, session_options
+else:
+    from session import call, comma_separated, main, session_options
+
+KIND = "execute_clustering"
+
+
+def execute_clustering(spark: SparkSession, request: Request) -> List[Row]:
+    """Execute these plans and no other, and return the procedure's rows."""
+    arguments = call_arguments(request)
+    given = request.arguments.get("options") or {}
+    options = {**request.write_options, **{str(name): str(value) for name, value in given.items()}}
+    with session_options(spark, options):
+        return call(spark, "run_clustering", arguments)
+
+
+def call_arguments(request: Request) -> Dict[str, str]:
+    """Return the arguments of the procedure; without instants Hudi would execute every pending plan, so none is refused."""
+    instants = request.names("instants")
+    if not instants:
+        raise ValueError("No instant is named; Hudi would execute every pending plan")
+    for instant in instants:
+        if not instant.isdigit():
+            raise ValueError(f"Instant {instant!r} is not made of digits")
+    return {"path": request.base_path, "op": "execute", "instants": comma_separated(instants, what="Instant")}
+
+
+if __name__ == "__main__":
+    main(KIND, execute_clustering)
