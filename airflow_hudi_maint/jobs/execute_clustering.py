@@ -1,12 +1,12 @@
 """Execute pending clustering plans of a Hudi table, each named by its instant.
 
-Arguments: ``instants``, and ``options`` (Hudi options of this run). A plan whose earlier execution died is rolled back to
-requested by Hudi itself and executed again.
+Arguments: ``instants``, and ``options`` (Hudi options of this run). A plan whose earlier execution died is rolled back
+to requested by Hudi itself and executed again.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, List
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,17 +18,17 @@ else:
 KIND = "execute_clustering"
 
 
-def execute_clustering(spark: SparkSession, request: Request) -> List[Row]:
+def execute_clustering(spark: SparkSession, request: Request) -> list[Row]:
     """Execute these plans and no other, and return the procedure's rows."""
     arguments = call_arguments(request)
     given = request.arguments.get("options") or {}
     options = {**request.write_options, **{str(name): str(value) for name, value in given.items()}}
-    with session_options(spark, options):
-        return call(spark, "run_clustering", arguments)
+    with session_options(spark, options=options):
+        return call(spark, procedure="run_clustering", arguments=arguments)
 
 
-def call_arguments(request: Request) -> Dict[str, str]:
-    """Return the arguments of the procedure; without instants Hudi would execute every pending plan, so none is refused."""
+def call_arguments(request: Request) -> dict[str, str]:
+    """Return the arguments of the procedure; an empty list is refused, since Hudi would execute every pending plan."""
     instants = request.names("instants")
     if not instants:
         raise ValueError("No instant is named; Hudi would execute every pending plan")
@@ -39,4 +39,4 @@ def call_arguments(request: Request) -> Dict[str, str]:
 
 
 if __name__ == "__main__":
-    main(KIND, execute_clustering)
+    main(KIND, job=execute_clustering)

@@ -6,7 +6,7 @@ Arguments: ``partitions`` (relative partition paths; empty only for a table that
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, List
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,14 +19,14 @@ KIND = "schedule_clustering"
 LAYOUTS = ("linear", "zorder", "hilbert")
 
 
-def schedule_clustering(spark: SparkSession, request: Request) -> List[Row]:
+def schedule_clustering(spark: SparkSession, request: Request) -> list[Row]:
     """Plan, and return the rows of the call: none on table versions 8 and 9, even when a plan was written."""
     arguments = call_arguments(request)
-    with session_options(spark, plan_options(request)):
-        return call(spark, "run_clustering", arguments)
+    with session_options(spark, options=plan_options(request)):
+        return call(spark, procedure="run_clustering", arguments=arguments)
 
 
-def call_arguments(request: Request) -> Dict[str, str]:
+def call_arguments(request: Request) -> dict[str, str]:
     """Return the arguments of the procedure, in words of SQL."""
     arguments = {"path": request.base_path, "op": "schedule"}
     partitions = request.names("partitions")
@@ -42,7 +42,7 @@ def call_arguments(request: Request) -> Dict[str, str]:
     return arguments
 
 
-def plan_options(request: Request) -> Dict[str, str]:
+def plan_options(request: Request) -> dict[str, str]:
     """Return the session settings of the plan: the table's, then the plan's own."""
     options = {
         # Since 1.0 a plan looks only at partitions written since the last clustering; the caller has already chosen.
@@ -55,4 +55,4 @@ def plan_options(request: Request) -> Dict[str, str]:
 
 
 if __name__ == "__main__":
-    main(KIND, schedule_clustering)
+    main(KIND, job=schedule_clustering)

@@ -1,8 +1,8 @@
 """What every job script shares: the request, the Spark session, progress, the report.
 
 The scripts are run by path (``python delete_partitions.py REQUEST REPORT``) or shipped with this file through
-``spark-submit --py-files``; both put this module on ``sys.path`` as ``session``. Only the standard library and pyspark may be
-imported, and nothing newer than Python 3.8 may be used: the Python of a cluster is not the one of Airflow.
+``spark-submit --py-files``; both put this module on ``sys.path`` as ``session``. Only the standard library and pyspark
+may be imported, and nothing newer than Python 3.9 may be used: the Python of a cluster is not the one of Airflow.
 """
 
 from __future__ import annotations
@@ -14,10 +14,14 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from pyspark.sql import DataFrame, SparkSession
 
 JOB_VERSION = 1
@@ -26,6 +30,9 @@ PROGRESS_SECONDS = 2.0
 PARENT_POLL_SECONDS = 1.0
 STOP_SECONDS = 30.0
 MESSAGE_CHARACTERS = 4000
+MOST_CAUSES = 10
+
+_orphaned = threading.Event()
 
 
 class Request(NamedTuple):
@@ -34,11 +41,11 @@ class Request(NamedTuple):
     kind: str
     base_path: str
     table_name: str
-    write_options: Dict[str, str]
-    arguments: Dict[str, Any]
+    write_options: dict[str, str]
+    arguments: dict[str, Any]
     application_name: str
 
-    def names(self, argument: str) -> List[str]:
+    def names(self, argument: str) -> list[str]:
         """Return an argument that is a list of texts; an absent one is an empty list."""
         value = self.arguments.get(argument) or []
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
@@ -46,21 +53,25 @@ class Request(NamedTuple):
         return value
 
 
-Row = Dict[str, Any]
-Job = Callable[["SparkSession", Request], List[Row]]
+Row = dict[str, Any]
+Job = Callable[["SparkSession", Request], "list[Row]"]
 
 
-def main(kind: str, job: Job) -> None:
+def main(kind: str, *, job: Job) -> None:
     """Run one job: exit 0 with a report that says ok, or 1 with a report that says why not."""
-    if len(sys.argv) != 3:
-        sys.exit(f"usage: {os.path.basename(sys.argv[0])} REQUEST.json REPORT.json")
-    request_path, report_path = sys.argv[1:]
-    spark_holder: List[SparkSession] = []
-    _guard_against_orphanhood(spark_holder)
+    script, *paths = sys.argv
+    try:
+        request_path, report_path = map(Path, paths)
+    except ValueError:
+        sys.exit(f"usage: {Path(script).name} REQUEST.json REPORT.json")
+    spark_holder: list[SparkSession] = []
+    guard_against_orphanhood()
     started = time.monotonic()
-    report = _run(kind, job, request_path=request_path, report_path=report_path, spark_holder=spark_holder)
+    report = _run(kind, job=job, request_path=request_path, report_path=report_path, spark_holder=spark_holder)
+    if _orphaned.is_set():
+        threading.Event().wait()  # The guard is ending this process; what failed since then is its doing.
     report["seconds"] = round(time.monotonic() - started, 3)
-    write_json(report_path, report)
+    write_json(report_path, document=report)
     _stop(spark_holder)
     # Not sys.exit: a thread of py4j that does not end must not keep the job alive after its report.
     sys.stdout.flush()
@@ -68,10 +79,9 @@ def main(kind: str, job: Job) -> None:
     os._exit(0 if report["ok"] else 1)
 
 
-def read_request(path: str, *, kind: str) -> Request:
+def read_request(path: Path, *, kind: str) -> Request:
     """Read a request and refuse one of another version or for another job."""
-    with open(path, encoding="utf-8") as file:
-        document = json.load(file)
+    document = json.loads(path.read_text(encoding="utf-8"))
     if document.get("version") != JOB_VERSION:
         raise ValueError(f"Job request of version {document.get('version')!r}; this job reads version {JOB_VERSION}")
     if document.get("kind") != kind:
@@ -86,19 +96,18 @@ def read_request(path: str, *, kind: str) -> Request:
     )
 
 
-def write_json(path: str, document: Mapping[str, Any]) -> None:
+def write_json(path: Path, *, document: Mapping[str, Any]) -> None:
     """Write a whole file or none: readers see the old content until the new one is complete."""
-    folder = os.path.dirname(os.path.abspath(path))
-    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".", suffix=".tmp")
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         json.dump(document, file, default=str)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(temporary, path)
+    Path(temporary).replace(path)
 
 
 @contextmanager
-def session_options(spark: SparkSession, options: Mapping[str, str]) -> Iterator[None]:
+def session_options(spark: SparkSession, *, options: Mapping[str, str]) -> Iterator[None]:
     """Set Hudi options on the session for one SQL call, and take them back.
 
     ``CALL``'s own ``options`` argument splits on commas and cuts at equal signs; the session takes any value.
@@ -117,17 +126,17 @@ def session_options(spark: SparkSession, options: Mapping[str, str]) -> Iterator
 
 
 def sql_text(text: str) -> str:
-    r"""Quote a text for Spark SQL. A doubled quote would be accepted by CALL and match nothing: Spark's escape is ``\'``."""
+    r"""Quote a text for Spark SQL, whose escape is ``\'``. A doubled quote would be taken by CALL and match nothing."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def call(spark: SparkSession, procedure: str, arguments: Mapping[str, str]) -> List[Row]:
+def call(spark: SparkSession, *, procedure: str, arguments: Mapping[str, str]) -> list[Row]:
     """Call a Hudi procedure with named text arguments and return its rows."""
     named = ", ".join(f"{name} => {sql_text(value)}" for name, value in arguments.items())
     return rows(spark.sql(f"CALL {procedure}({named})"))
 
 
-def rows(frame: DataFrame) -> List[Row]:
+def rows(frame: DataFrame) -> list[Row]:
     """Collect a small result as dicts."""
     return [row.asDict(recursive=True) for row in frame.collect()]
 
@@ -142,7 +151,7 @@ def comma_separated(names: Sequence[str], *, what: str) -> str:
     return ",".join(names)
 
 
-def error_of(error: BaseException) -> Tuple[str, str]:
+def error_of(error: BaseException) -> tuple[str, str]:
     """Return the class of an error and its message with the whole chain of causes, the JVM's included."""
     java = getattr(error, "java_exception", None)
     if java is None:
@@ -153,69 +162,67 @@ def error_of(error: BaseException) -> Tuple[str, str]:
     return head, text[:MESSAGE_CHARACTERS]
 
 
-def _java_links(java: Any) -> List[Tuple[str, str]]:
-    links = []
-    while java is not None and len(links) < 10:
+def _java_links(java: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - py4j makes its methods up
+    links: list[tuple[str, str]] = []
+    while java is not None and len(links) < MOST_CAUSES:
         message = java.getMessage() or ""
         links.append((java.getClass().getName(), message.split("\n\n")[0].strip()))
         java = java.getCause()
     return links
 
 
-def _python_links(error: Optional[BaseException]) -> List[Tuple[str, str]]:
-    links = []
-    while error is not None and len(links) < 10:
+def _python_links(error: BaseException | None) -> list[tuple[str, str]]:
+    links: list[tuple[str, str]] = []
+    while error is not None and len(links) < MOST_CAUSES:
         links.append((type(error).__name__, str(error)))
         error = error.__cause__
     return links
 
 
-def _run(kind: str, job: Job, *, request_path: str, report_path: str, spark_holder: List[SparkSession]) -> Row:
+def _run(kind: str, *, job: Job, request_path: Path, report_path: Path, spark_holder: list[SparkSession]) -> Row:
     report: Row = {"version": JOB_VERSION, "ok": False, "error_class": None, "error_message": None, "rows": []}
     report.update(seconds=0.0, spark_version="", hudi_version="")
     try:
         request = read_request(request_path, kind=kind)
-        spark = open_session(request)
+        spark = open_session()
         spark_holder.append(spark)
         report.update(spark_version=spark.version, hudi_version=_hudi_version(spark))
-        _write_progress_in_background(spark, os.path.join(os.path.dirname(report_path), "progress.json"))
+        _write_progress_in_background(spark, path=report_path.with_name("progress.json"))
         report.update(rows=job(spark, request), ok=True)
     # Whatever it is, the report has to say it: the process that reads it has no other way to know.
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001
         error_class, error_message = error_of(error)
         report.update(error_class=error_class, error_message=error_message)
         print(f"{kind} failed: {error_message}", file=sys.stderr)
     return report
 
 
-def open_session(request: Request) -> SparkSession:
+def open_session() -> SparkSession:
     """Start Spark as its properties file says.
 
-    Nothing is set on the builder: pyspark would put it on the JVM's command line, where every user of the machine can read it.
+    Nothing is set on the builder: pyspark would put it on the JVM's command line, where every user can read it.
     """
     from pyspark.sql import SparkSession
 
-    spark = SparkSession.builder.getOrCreate()
-    spark.sparkContext.setJobDescription(f"{request.kind} {request.table_name}")
-    return spark
+    return SparkSession.builder.getOrCreate()
 
 
 def _hudi_version(spark: SparkSession) -> str:
     try:
-        return str(spark.sparkContext._jvm.org.apache.hudi.HoodieVersion.get())  # type: ignore[union-attr]
-    except Exception:  # A bundle without that class is no reason to stop.
+        return str(spark.sparkContext._jvm.org.apache.hudi.HoodieVersion.get())  # type: ignore[union-attr]  # noqa: SLF001
+    except Exception:  # noqa: BLE001 - a bundle without that class is no reason to stop.
         return ""
 
 
-def _write_progress_in_background(spark: SparkSession, path: str) -> None:
+def _write_progress_in_background(spark: SparkSession, *, path: Path) -> None:
     started = time.monotonic()
 
     def loop() -> None:
         while True:
             try:
                 document = {"version": JOB_VERSION, "seconds": round(time.monotonic() - started, 1), **_stages(spark)}
-                write_json(path, document)
-            except Exception:  # Spark is stopping, or the folder is gone: progress is not worth an error.
+                write_json(path, document=document)
+            except Exception:  # noqa: BLE001 - Spark is stopping, or the folder is gone.
                 return
             time.sleep(PROGRESS_SECONDS)
 
@@ -223,17 +230,19 @@ def _write_progress_in_background(spark: SparkSession, path: str) -> None:
 
 
 def _stages(spark: SparkSession) -> Row:
-    tracker = spark.sparkContext.statusTracker()
-    infos = [info for info in map(tracker.getStageInfo, tracker.getActiveStageIds()) if info is not None]
+    """Read the active stages from Spark's status store: unlike statusTracker() it has the words that Hudi sets."""
+    found = spark.sparkContext._jsc.sc().statusStore().activeStages()  # noqa: SLF001
+    stages = [found.apply(index) for index in range(found.size())]
+    texts = [stage.description().get() if stage.description().isDefined() else stage.name() for stage in stages]
     return {
-        "stage": ", ".join(dict.fromkeys(str(info.name) for info in infos)),
-        "tasks_done": sum(int(info.numCompletedTasks) for info in infos),
-        "tasks_total": sum(int(info.numTasks) for info in infos),
-        "active_stages": len(infos),
+        "stage": ", ".join(dict.fromkeys(texts)),
+        "tasks_done": sum(stage.numCompleteTasks() for stage in stages),
+        "tasks_total": sum(stage.numTasks() for stage in stages),
+        "active_stages": len(stages),
     }
 
 
-def _stop(spark_holder: List[SparkSession]) -> None:
+def _stop(spark_holder: list[SparkSession]) -> None:
     """Stop Spark, for a bounded time: after the report is written nothing of value is left to wait for."""
     if not spark_holder:
         return
@@ -243,7 +252,7 @@ def _stop(spark_holder: List[SparkSession]) -> None:
     _end_jvm(timeout_seconds=10.0)
 
 
-def _gateway_process() -> Any:
+def _gateway_process() -> Any:  # noqa: ANN401 - a subprocess.Popen, which is not imported here
     context = sys.modules.get("pyspark.context") or sys.modules.get("pyspark.core.context")
     gateway = getattr(getattr(context, "SparkContext", None), "_gateway", None)
     return getattr(gateway, "proc", None)
@@ -256,18 +265,18 @@ def _end_jvm(*, timeout_seconds: float) -> None:
         return
     for end in (process.terminate, process.kill):
         end()
-        try:
-            process.wait(timeout_seconds)
-        except Exception:  # subprocess.TimeoutExpired: go on to the next, harder way.
-            continue
-        return
+        deadline = time.monotonic() + timeout_seconds
+        while time.monotonic() < deadline:
+            if process.poll() is not None:
+                return
+            time.sleep(0.1)
 
 
-def _guard_against_orphanhood(spark_holder: List[SparkSession]) -> None:
+def guard_against_orphanhood() -> None:
     """End this job, and its JVM, when the process that started it is gone.
 
-    A worker that is killed outright cannot clean up, and a second Spark on the same table would then run beside this one.
-    Only a local engine sets the variable: elsewhere the cluster owns the job.
+    A worker that is killed outright cannot clean up, and a second Spark on the same table would then run beside this
+    one. Only a local engine sets the variable: elsewhere the cluster owns the job.
     """
     parent = os.environ.get(PARENT_PID_VARIABLE)
     if not parent:
@@ -276,6 +285,7 @@ def _guard_against_orphanhood(spark_holder: List[SparkSession]) -> None:
     def loop() -> None:
         while os.getppid() == int(parent):
             time.sleep(PARENT_POLL_SECONDS)
+        _orphaned.set()
         print(f"The process {parent} that started this job is gone: stopping", file=sys.stderr, flush=True)
         _end_jvm(timeout_seconds=10.0)
         if os.getpgid(0) == os.getpid():

@@ -66,10 +66,11 @@ class PlanKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedSlice:
-    """One input of a pending plan."""
+    """One input of a pending plan. ``base_file_name`` is empty for a slice of log files only."""
 
     partition_path: str
     file_id: str
+    base_file_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

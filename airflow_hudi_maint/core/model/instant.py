@@ -15,6 +15,7 @@ EARLIEST_INSTANT = "0" * 17
 
 _SHORT_DIGITS = 14
 _FULL_DIGITS = 17
+_DATE_PARTS = ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14))
 _FILE_NAME = re.compile(
     r"(?P<requested>\d{14}(?:\d{3})?)"
     r"(?:_(?P<completion>\d{14}(?:\d{3})?))?"
@@ -51,7 +52,14 @@ _COMPLETED_AS = {
 }
 
 WRITE_ACTIONS = frozenset(
-    {Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT, Action.CLUSTERING, Action.COMPACTION, Action.LOG_COMPACTION}
+    {
+        Action.COMMIT,
+        Action.DELTA_COMMIT,
+        Action.REPLACE_COMMIT,
+        Action.CLUSTERING,
+        Action.COMPACTION,
+        Action.LOG_COMPACTION,
+    }
 )
 """Actions whose completion can add or replace data files."""
 
@@ -133,12 +141,22 @@ def instant_moment(instant_time: str, *, zone: tzinfo) -> datetime:
 
     Raises ValueError for a text that is not 14 or 17 digits of a real date.
     """
-    if len(instant_time) not in (_SHORT_DIGITS, _FULL_DIGITS) or not instant_time.isascii() or not instant_time.isdigit():
+    if (
+        len(instant_time) not in (_SHORT_DIGITS, _FULL_DIGITS)
+        or not instant_time.isascii()
+        or not instant_time.isdigit()
+    ):
         msg = f"{instant_time!r} is no instant: expected 14 or 17 digits (yyyyMMddHHmmss[SSS])"
         raise ValueError(msg)
     milliseconds = int(instant_time[_SHORT_DIGITS:] or 999)
-    seconds = datetime.strptime(instant_time[:_SHORT_DIGITS], "%Y%m%d%H%M%S")  # noqa: DTZ007 the zone follows
-    return seconds.replace(microsecond=milliseconds * 1000, tzinfo=zone).astimezone(UTC)
+    # Not strptime: planning reads one instant per partition, and this is ten times faster.
+    year, month, day, hour, minute, second = (int(instant_time[start:end]) for start, end in _DATE_PARTS)
+    try:
+        local = datetime(year, month, day, hour, minute, second, milliseconds * 1000, tzinfo=zone)
+    except ValueError as error:
+        msg = f"{instant_time!r} is no instant: {error}"
+        raise ValueError(msg) from error
+    return local.astimezone(UTC)
 
 
 def moment_instant(moment: datetime, *, zone: tzinfo) -> str:

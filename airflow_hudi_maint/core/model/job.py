@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
 
-JsonValue: TypeAlias = "str | int | float | bool | None | Sequence[JsonValue] | Mapping[str, JsonValue]"
+JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 JsonObject: TypeAlias = Mapping[str, JsonValue]
 
 JOB_VERSION = 1
@@ -64,8 +64,8 @@ class JobTotals:
 class JobRequest:
     """One job on one table.
 
-    ``base_path`` is written as fsspec reads it; an engine turns it into what Spark reads. ``write_options`` are Hudi options
-    that hold for every call the job makes, and stay out of the ``repr`` since a lock provider's may be secret.
+    ``base_path`` is written as fsspec reads it; an engine turns it into what Spark reads. ``write_options`` are Hudi
+    options that hold for every call the job makes, and stay out of the ``repr`` since a lock provider's may be secret.
     """
 
     kind: JobKind
@@ -77,7 +77,9 @@ class JobRequest:
 
     def __post_init__(self) -> None:
         if not self.base_path or not self.table_name:
-            raise ValueError(f"A job needs a base path and a table name, not {self.base_path!r} and {self.table_name!r}")
+            raise ValueError(
+                f"A job needs a base path and a table name, not {self.base_path!r} and {self.table_name!r}"
+            )
         object.__setattr__(self, "kind", JobKind(self.kind))
         object.__setattr__(self, "write_options", dict(self.write_options))
         object.__setattr__(self, "arguments", dict(self.arguments))
@@ -114,7 +116,9 @@ class JobRequest:
             table_name=_text(document, "table_name"),
             write_options={key: str(value) for key, value in _object(document.get("write_options")).items()},
             arguments=_object(document.get("arguments")),
-            totals=None if totals is None else JobTotals(files=_integer(totals, "files"), bytes=_integer(totals, "bytes")),
+            totals=None
+            if totals is None
+            else JobTotals(files=_integer(totals, "files"), bytes=_integer(totals, "bytes")),
         )
 
 

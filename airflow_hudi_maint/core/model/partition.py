@@ -68,6 +68,8 @@ class PartitionSpec:
     def parse(cls, text: str) -> PartitionSpec:
         """Read ``user_id=*/``, ``region=eu/user_id=*/`` or ``/`` (the whole table); a trailing slash is optional.
 
+        A slash, a percent sign and a lone star inside a value are written URL-encoded: ``day=2026%2F11%2F30/``.
+
         Raises InvalidPolicyError for a level that is not ``field=value``, and for a field that is named twice.
 
         >>> PartitionSpec.parse("region=eu/user_id=*/").levels
@@ -77,7 +79,10 @@ class PartitionSpec:
         for segment in (part for part in text.strip().strip("/").split("/") if part):
             field, equals, value = segment.partition("=")
             if not (equals and field and value):
-                msg = f"partitionSpec {text!r}: {segment!r} is not field=value; write for example 'user_id=1/' or 'user_id=*/'"
+                msg = (
+                    f"partitionSpec {text!r}: {segment!r} is not field=value; "
+                    "write for example 'user_id=1/' or 'user_id=*/'"
+                )
                 raise InvalidPolicyError(msg)
             if field in (known for known, _ in levels):
                 msg = f"partitionSpec {text!r} names the field {field!r} twice"
@@ -108,4 +113,11 @@ class PartitionSpec:
         )
 
     def __str__(self) -> str:
-        return "".join(f"{field}={WILDCARD if value is None else value}/" for field, value in self.levels) or "/"
+        return "".join(f"{field}={_level_text(value)}/" for field, value in self.levels) or "/"
+
+
+def _level_text(value: str | None) -> str:
+    """Write a level's value so that :meth:`PartitionSpec.parse` reads it back: what it would misread is encoded."""
+    if value is None:
+        return WILDCARD
+    return "%2A" if value == WILDCARD else value.replace("%", "%25").replace("/", "%2F")

@@ -172,7 +172,7 @@ class ExpiryPlan:
                 entries=tuple(ExpiryEntry.from_json(row) for row in document["entries"]),
                 warnings=tuple(document["warnings"]),
             )
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise _broken(name, error) from error
 
 

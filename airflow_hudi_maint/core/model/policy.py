@@ -53,7 +53,9 @@ class TTLPolicy:
 
     def __post_init__(self) -> None:
         if self.value < 1:
-            msg = f"policy {self.kind} on {self.spec} has the value {self.value}; expected at least 1 {_UNITS[self.kind]}"
+            msg = (
+                f"policy {self.kind} on {self.spec} has the value {self.value}; expected at least 1 {_UNITS[self.kind]}"
+            )
             raise InvalidPolicyError(msg)
 
     @property
@@ -87,7 +89,10 @@ class TTLPolicy:
         unknown = sorted(map(str, set(value) - {"partitionSpec", "policy", "policyValue"}))
         missing = sorted({"partitionSpec", "policy", "policyValue"} - set(value))
         if unknown or missing:
-            msg = f"{source}: policy {dict(value)!r} lacks {missing} and has unknown {unknown}; write for example {_EXAMPLE}"
+            msg = (
+                f"{source}: policy {dict(value)!r} lacks {missing} and has unknown {unknown}; "
+                f"write for example {_EXAMPLE}"
+            )
             raise InvalidPolicyError(msg)
         return cls(
             spec=PartitionSpec.parse(str(value["partitionSpec"])),
@@ -126,6 +131,8 @@ class PolicySet:
     default: TTLPolicy | None = None
 
     def __post_init__(self) -> None:
+        if self.default is not None and not self.default.is_default:
+            object.__setattr__(self, "default", _as_default(self.default))
         specs = [policy.spec for policy in self.explicit]
         doubled = next((spec for spec in specs if specs.count(spec) > 1), None)
         if doubled is not None:
@@ -156,14 +163,24 @@ class PolicySet:
 
     @classmethod
     def from_json(cls, values: Sequence[object], *, source: str = "argument") -> PolicySet:
-        """Read a list of RFC-65 objects; an entry with ``"default": true`` is the default policy."""
+        """Read a list of RFC-65 objects; an entry with ``"default": true`` is the default policy.
+
+        An entry's own ``"source"`` goes before ``source``.
+        """
+        if isinstance(values, str | Mapping):
+            msg = f"{source}: {values!r} is no list of policies; write for example [{_EXAMPLE}]"
+            raise InvalidPolicyError(msg)
         explicit: list[TTLPolicy] = []
         defaults: list[TTLPolicy] = []
         for value in values:
             entry = dict(value) if isinstance(value, Mapping) else value
-            is_default = isinstance(entry, dict) and bool(entry.pop("default", False))
-            policy = TTLPolicy.from_json(entry, source=source)
-            if is_default:
+            marked: object = entry.pop("default", False) if isinstance(entry, dict) else False
+            origin = str(entry.pop("source", source)) if isinstance(entry, dict) else source
+            if not isinstance(marked, bool):
+                msg = f"{origin}: 'default' is {marked!r} in {value!r}; write true or false"
+                raise InvalidPolicyError(msg)
+            policy = TTLPolicy.from_json(entry, source=origin)
+            if marked:
                 defaults.append(_as_default(policy))
             else:
                 explicit.append(policy)
@@ -174,9 +191,10 @@ class PolicySet:
 
     def to_json(self) -> list[dict[str, str | int | bool]]:
         """The list that :meth:`from_json` reads."""
-        explicit: list[dict[str, str | int | bool]] = [dict(policy.to_json()) for policy in self.explicit]
-        default = [{**self.default.to_json(), "default": True}] if self.default else []
-        return explicit + default
+        return [
+            {**policy.to_json(), "source": policy.source, **({"default": True} if policy is self.default else {})}
+            for policy in self.all()
+        ]
 
 
 def _as_default(policy: TTLPolicy) -> TTLPolicy:
@@ -202,7 +220,8 @@ def _default(properties: Mapping[str, str]) -> TTLPolicy | None:
     present = {key: properties[key].strip() for key in (DEFAULT_POLICY_KEY, DEFAULT_VALUE_KEY) if properties.get(key)}
     if not present:
         if properties.get(DEFAULT_FIELDS_KEY):
-            msg = f"{DEFAULT_FIELDS_KEY} is set, but {DEFAULT_POLICY_KEY} and {DEFAULT_VALUE_KEY} are not; set all or none"
+            needed = f"{DEFAULT_POLICY_KEY} and {DEFAULT_VALUE_KEY}"
+            msg = f"{DEFAULT_FIELDS_KEY} is set, but {needed} are not; set all or none"
             raise InvalidPolicyError(msg)
         return None
     for key in (DEFAULT_POLICY_KEY, DEFAULT_VALUE_KEY):

@@ -8,6 +8,8 @@ from functools import cached_property
 
 from airflow_hudi_maint.core.model.instant import EARLIEST_INSTANT, WRITE_ACTIONS, Action, Instant
 
+_COMPACTIONS = (Action.COMPACTION, Action.LOG_COMPACTION)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Timeline:
@@ -53,12 +55,16 @@ class Timeline:
 
     @cached_property
     def start(self) -> str:
-        """Requested time of the earliest write instant that is still active: files of older instants are committed.
+        """Requested time of the earliest active write instant; files of older, archived instants are committed.
 
-        A pending instant counts too, as in Hudi's ``getFirstNonSavepointCommit``-based check; without any write
-        instant it is :data:`EARLIEST_INSTANT`.
+        Hudi's ``containsOrBeforeTimelineStarts``: completed writes and pending compactions count. Without any, it is
+        :data:`EARLIEST_INSTANT`, so that nothing counts as archived.
         """
-        times = (one.requested_time for one in self.instants if one.action in WRITE_ACTIONS)
+        times = (
+            one.requested_time
+            for one in self.instants
+            if one.action in WRITE_ACTIONS and (one.is_completed or one.action in _COMPACTIONS)
+        )
         return min(times, default=EARLIEST_INSTANT)
 
     @property

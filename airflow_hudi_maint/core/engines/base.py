@@ -1,0 +1,184 @@
+"""The seam to Spark: what an engine can do, and how a job is watched from submission to end."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from airflow_hudi_maint.core.errors import EngineKilledError, HudiMaintError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from airflow_hudi_maint.core.model.job import JobHandle, JobProgress, JobReport, JobRequest, JobStatus
+
+LOG_LINES = 40
+KILL_SECONDS = 30.0
+
+
+class Engine(Protocol):
+    """A way to run a job script. Every method takes a handle that any earlier process may have stored."""
+
+    @property
+    def name(self) -> str:
+        """The engine's name in handles and messages."""
+        ...
+
+    def submit(self, request: JobRequest) -> JobHandle:
+        """Start the job and return at once."""
+        ...
+
+    def status(self, handle: JobHandle) -> JobStatus:
+        """Say whether the job runs or how it ended."""
+        ...
+
+    def progress(self, handle: JobHandle) -> JobProgress | None:
+        """Return what Spark was doing a few seconds ago, or None before it says anything."""
+        ...
+
+    def report(self, handle: JobHandle) -> JobReport | None:
+        """Return the job's own report, or None when it left none."""
+        ...
+
+    def log_tail(self, handle: JobHandle, *, lines: int = LOG_LINES) -> str:
+        """Return the last lines of the job's log."""
+        ...
+
+    def kill(self, handle: JobHandle, *, timeout_seconds: float = KILL_SECONDS) -> None:
+        """End the whole job, its JVM included, within this time; a job that has ended is left as it is."""
+        ...
+
+    def close(self, handle: JobHandle) -> None:
+        """Remove what the job left on the engine's side, its log included. Closing twice is nothing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOutcome:
+    """How a job ended. Whether the table changed is another question: ask its timeline."""
+
+    handle: JobHandle
+    status: JobStatus
+    report: JobReport | None
+    log_tail: str
+
+
+def run_job(
+    engine: Engine,
+    request: JobRequest,
+    *,
+    on_submitted: Callable[[JobHandle], None],
+    log: Callable[[str], None],
+    probe: Callable[[], str] | None = None,
+    interval_seconds: float = 5.0,
+    report_every_seconds: float = 15.0,
+    timeout_seconds: float | None = None,
+) -> JobOutcome:
+    """Submit a job, watch it to its end, and close it.
+
+    ``on_submitted`` gets the handle before anything else happens, to store it. ``log`` gets a line when the stage
+    changes and at least every ``report_every_seconds``; ``probe`` adds what only the caller can see, such as files
+    written so far.
+
+    Never raises because of how the job ended: the outcome says it and the caller judges by the timeline.
+
+    Raises:
+        EngineKilledError: ``timeout_seconds`` passed; the job was killed.
+        BaseException: Whatever interrupts the watching is raised on, after the job was killed.
+    """
+    handle = engine.submit(request)
+    try:
+        on_submitted(handle)
+        log(f"Submitted {request.application_name} to {engine.name} as {handle.job_id}")
+        watch = _Watch(engine=engine, handle=handle, log=log, probe=probe, report_every_seconds=report_every_seconds)
+        status = watch.until_end(interval_seconds=interval_seconds, timeout_seconds=timeout_seconds)
+        return JobOutcome(
+            handle=handle,
+            status=status,
+            report=engine.report(handle),
+            log_tail=engine.log_tail(handle, lines=LOG_LINES),
+        )
+    except BaseException:
+        _kill_quietly(engine, handle, log=log)
+        raise
+    finally:
+        engine.close(handle)
+
+
+def _kill_quietly(engine: Engine, handle: JobHandle, *, log: Callable[[str], None]) -> None:
+    """Kill on the way out of an error: a failure to kill is logged, so that it does not hide that error."""
+    try:
+        engine.kill(handle, timeout_seconds=KILL_SECONDS)
+    except (HudiMaintError, OSError) as error:
+        log(f"Job {handle.job_id} was not killed: {error}")
+
+
+class _Watch:
+    """The loop around one job, and what it logged last."""
+
+    def __init__(
+        self,
+        *,
+        engine: Engine,
+        handle: JobHandle,
+        log: Callable[[str], None],
+        probe: Callable[[], str] | None,
+        report_every_seconds: float,
+    ) -> None:
+        self._engine = engine
+        self._handle = handle
+        self._log = log
+        self._probe = probe
+        self._report_every_seconds = report_every_seconds
+        self._started = time.monotonic()
+        self._logged_at = self._started
+        self._logged_stage = ""
+
+    def until_end(self, *, interval_seconds: float, timeout_seconds: float | None) -> JobStatus:
+        while True:
+            status = self._engine.status(self._handle)
+            seconds = time.monotonic() - self._started
+            if status.ended:
+                self._log(f"Job ended after {seconds:.0f} s: {status.value}")
+                return status
+            if timeout_seconds is not None and seconds >= timeout_seconds:
+                raise EngineKilledError(self._timeout_message(timeout_seconds))
+            self._report_if_due()
+            time.sleep(interval_seconds)
+
+    def _timeout_message(self, timeout_seconds: float) -> str:
+        tail = self._engine.log_tail(self._handle, lines=LOG_LINES)
+        return (
+            f"Job {self._handle.job_id} ran longer than {timeout_seconds:.0f} s and was killed; "
+            f"raise the timeout or give the job less to do. Its log ends with:\n{tail}"
+        )
+
+    def _report_if_due(self) -> None:
+        progress = self._engine.progress(self._handle)
+        stage = progress.stage if progress else ""
+        now = time.monotonic()
+        new_stage = bool(stage) and stage != self._logged_stage
+        if not new_stage and now - self._logged_at < self._report_every_seconds:
+            return
+        self._logged_at = now
+        self._logged_stage = stage or self._logged_stage
+        self._log(f"{now - self._started:.0f} s: {_words(progress)}{self._probed()}")
+
+    def _probed(self) -> str:
+        if self._probe is None:
+            return ""
+        try:
+            text = self._probe()
+        except (HudiMaintError, OSError) as error:  # A look at the side must not end the job.
+            return f"; {type(error).__name__}: {error}"
+        return f"; {text}" if text else ""
+
+
+def _words(progress: JobProgress | None) -> str:
+    if progress is None:
+        return "starting Spark"
+    if not progress.active_stages:
+        return "between Spark stages"
+    more = f" ({progress.active_stages} stages)" if progress.active_stages > 1 else ""
+    return f"{progress.stage}{more}: tasks {progress.tasks_done} of {progress.tasks_total}"

@@ -1,0 +1,254 @@
+"""Spark in a process on this machine: ``python jobs/NAME.py request.json report.json``, in a session of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from airflow_hudi_maint.core.engines import process_group
+from airflow_hudi_maint.core.engines.base import KILL_SECONDS, LOG_LINES
+from airflow_hudi_maint.core.engines.bundle import DEFAULT_BUNDLE, check_spark, resolve_bundle
+from airflow_hudi_maint.core.engines.java import JavaInstallation, find_java
+from airflow_hudi_maint.core.engines.process_group import ProcessId
+from airflow_hudi_maint.core.engines.pyspark_install import find_pyspark
+from airflow_hudi_maint.core.engines.spark_settings import (
+    LOG4J,
+    is_local,
+    properties_text,
+    session_settings,
+    spark_path,
+)
+from airflow_hudi_maint.core.errors import EngineKilledError, HudiMaintError, InvalidSettingError
+from airflow_hudi_maint.core.model.job import JobHandle, JobProgress, JobReport, JobRequest, JobStatus, JsonObject
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+JOBS = Path(__file__).resolve().parents[2] / "jobs"
+PARENT_PID_VARIABLE = "AIRFLOW_HUDI_MAINT_PARENT_PID"
+
+_REQUEST, _REPORT, _PROGRESS, _LOG = "request.json", "report.json", "progress.json", "job.log"
+_PROPERTIES, _KILLED = "spark.properties", "killed"
+_TAIL_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalSparkEngine:
+    """Runs jobs in processes beside this one.
+
+    A job dies with the process that submitted it, so that a worker that is killed leaves no Spark behind.
+    ``spark_conf`` may hold credentials: it reaches Spark through a file that only this user can read, and is not in
+    the ``repr``.
+    """
+
+    python: str = sys.executable
+    bundle: str = DEFAULT_BUNDLE
+    spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+    java_home: str | None = None
+    driver_memory: str = "2g"
+    master: str = "local[*]"
+    cache_dir: Path | None = None
+    repositories: Sequence[str] = field(default=(), repr=False)
+    work_dir: Path | None = None
+    jobs_dir: Path = JOBS
+
+    @property
+    def name(self) -> str:
+        """The engine's name in handles and messages."""
+        return "local"
+
+    def submit(self, request: JobRequest) -> JobHandle:
+        """Start the job's process; a first use also fetches the bundle.
+
+        Raises:
+            JavaNotFoundError: There is no Java that Spark 3.5 runs on.
+            BundleError: The bundle does not resolve, or is for another Spark.
+            InvalidSettingError: Spark cannot read the base path, or the Python has no pyspark.
+        """
+        request = replace(request, base_path=spark_path(request.base_path))
+        java = find_java(self.java_home)
+        work = _Work(path=Path(tempfile.mkdtemp(prefix="hudi-maint-", dir=self.work_dir)))  # mkdtemp's mode is 0700.
+        try:
+            settings = self._settings(request, java=java, work=work)
+            process = self._start(request, settings=settings, java=java, work=work)
+        except BaseException:
+            work.remove()
+            raise
+        return JobHandle(engine=self.name, job_id=f"{process.pid}:{process.started}:{work.path}")
+
+    def status(self, handle: JobHandle) -> JobStatus:
+        """Say whether the job runs or how it ended; ``lost`` when it is gone without a trace.
+
+        A job counts as running until its JVM is gone, too, even when its report is there.
+        """
+        process, work = _parse(handle)
+        if process_group.alive(process):
+            return JobStatus.RUNNING
+        report = work.report()
+        if report is not None and report.ok:
+            return JobStatus.SUCCEEDED
+        code = process_group.exit_code(process)
+        # A job that is being killed may still report that it failed.
+        if work.file(_KILLED).is_file() or (code is not None and code < 0):
+            return JobStatus.KILLED
+        return JobStatus.FAILED if report or code else JobStatus.LOST
+
+    def progress(self, handle: JobHandle) -> JobProgress | None:
+        """Return what the job last wrote about Spark's stages."""
+        return _parse(handle)[1].progress()
+
+    def report(self, handle: JobHandle) -> JobReport | None:
+        """Return the job's own report."""
+        return _parse(handle)[1].report()
+
+    def log_tail(self, handle: JobHandle, *, lines: int = LOG_LINES) -> str:
+        """Return the last lines of both outputs; a line of more than 256 KiB is cut at its start."""
+        return _parse(handle)[1].log_tail(lines=lines)
+
+    def kill(self, handle: JobHandle, *, timeout_seconds: float = KILL_SECONDS) -> None:
+        """End the job and its JVM: asked first, forced after 60 % of the time.
+
+        Raises:
+            EngineKilledError: Something of it is still there when the time is up (a process that waits for a disk or
+            network
+                share cannot be ended).
+        """
+        process, work = _parse(handle)
+        if not process_group.alive(process):
+            return
+        work.mark_killed()
+        if not process_group.end(process, timeout_seconds=timeout_seconds):
+            raise EngineKilledError(f"Job {handle.job_id} did not end within {timeout_seconds:.0f} s of being killed.")
+
+    def close(self, handle: JobHandle) -> None:
+        """Remove the work directory, with log and report."""
+        process, work = _parse(handle)
+        process_group.forget(process)
+        work.remove()
+
+    def _settings(self, request: JobRequest, *, java: JavaInstallation, work: _Work) -> dict[str, str]:
+        pyspark = find_pyspark(self.python)
+        check_spark(self.bundle, spark_release=pyspark.release)
+        jar = resolve_bundle(
+            self.bundle, java=java, pyspark=pyspark, cache_dir=self.cache_dir, repositories=self.repositories
+        )
+        return session_settings(
+            master=self.master,
+            bundle_jar=jar,
+            driver_memory=self.driver_memory,
+            application_name=request.application_name,
+            given={"spark.sql.warehouse.dir": str(work.file("warehouse")), **self.spark_conf},
+        )
+
+    def _start(
+        self, request: JobRequest, *, settings: Mapping[str, str], java: JavaInstallation, work: _Work
+    ) -> ProcessId:
+        work.write(_REQUEST, json.dumps(request.to_json()))
+        work.write(_PROPERTIES, properties_text(settings))
+        work.write("log4j2.properties", LOG4J)
+        work.write(_LOG, "")
+        script = self.jobs_dir / f"{request.kind.value}.py"
+        return process_group.start(
+            [self.python, str(script), str(work.file(_REQUEST)), str(work.file(_REPORT))],
+            env=self._environment(java=java, work=work),
+            cwd=work.path,
+            output=work.file(_LOG),
+        )
+
+    def _environment(self, *, java: JavaInstallation, work: _Work) -> dict[str, str]:
+        """Return this process's environment without another Spark's variables and without Airflow's configuration.
+
+        Airflow's holds the metadata database's password, which no Spark job needs.
+        """
+        unwanted = re.compile(r"SPARK_|PYSPARK_|AIRFLOW__|AIRFLOW_CONN_")
+        environment = {name: value for name, value in os.environ.items() if not unwanted.match(name)}
+        environment.update(
+            JAVA_HOME=str(java.home),
+            PYSPARK_PYTHON=self.python,
+            PYSPARK_DRIVER_PYTHON=self.python,
+            PYSPARK_SUBMIT_ARGS=f"--properties-file {shlex.quote(str(work.file(_PROPERTIES)))} pyspark-shell",
+            # Spark's log settings are looked for here; a spark-defaults.conf of another installation is not.
+            SPARK_CONF_DIR=str(work.path),
+            # Spilled data goes with the work directory; the setting spark.local.dir alone makes Spark warn.
+            SPARK_LOCAL_DIRS=self.spark_conf.get("spark.local.dir") or str(work.file("scratch")),
+            PYTHONUNBUFFERED="1",
+        )
+        environment[PARENT_PID_VARIABLE] = str(os.getpid())
+        if is_local(self.master):
+            environment["SPARK_LOCAL_IP"] = "127.0.0.1"
+        return environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Work:
+    """The directory of one job."""
+
+    path: Path
+
+    def file(self, name: str) -> Path:
+        return self.path / name
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file that only this user can read."""
+        descriptor = os.open(self.file(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def mark_killed(self) -> None:
+        """Note that the end to come was wanted; a directory that is gone needs no note."""
+        if self.path.is_dir():
+            self.file(_KILLED).touch()
+
+    def remove(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def report(self) -> JobReport | None:
+        document = self._document(_REPORT)
+        return None if document is None else JobReport.from_json(document)
+
+    def progress(self) -> JobProgress | None:
+        document = self._document(_PROGRESS)
+        try:
+            return None if document is None else JobProgress.from_json(document)
+        except HudiMaintError:  # It is only shown: a strange one is no progress.
+            return None
+
+    def log_tail(self, *, lines: int) -> str:
+        try:
+            with self.file(_LOG).open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - _TAIL_BYTES))
+                text = file.read().decode(errors="replace")
+        except OSError:
+            return ""
+        return "\n".join(text.splitlines()[-lines:]) if lines > 0 else ""
+
+    def _document(self, name: str) -> JsonObject | None:
+        """Read a file that the job replaces as a whole: there is never half of one."""
+        try:
+            document = json.loads(self.file(name).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError):
+            return None
+        return document if isinstance(document, dict) else None
+
+
+def _parse(handle: JobHandle) -> tuple[ProcessId, _Work]:
+    """Read a job id of ours, ``PID:START:DIRECTORY``. The directory must be like ours, for close removes it."""
+    pid, _, rest = handle.job_id.partition(":")
+    started, separator, directory = rest.partition(":")
+    if handle.engine != "local" or not separator or not pid.isdigit():
+        raise InvalidSettingError(f"{handle!r} is not a handle of the local engine, PID:START:DIRECTORY.")
+    path = Path(directory)
+    if not path.is_absolute() or not path.name.startswith("hudi-maint-"):
+        raise InvalidSettingError(f"{handle!r} names a work directory that no local engine makes.")
+    return ProcessId(pid=int(pid), started=started), _Work(path=path)

@@ -1,0 +1,277 @@
+"""Plan which partitions expire, and drop them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_hudi_maint.core.errors import InvalidSettingError, PendingActionError, PlanOutdatedError
+from airflow_hudi_maint.core.maintenance.statistics import gather_statistics
+from airflow_hudi_maint.core.maintenance.steps import (
+    StepJob,
+    StepReported,
+    changes_since,
+    check_basis,
+    own_leftovers,
+    run_step_job,
+    settle_previous,
+    write_step_report,
+)
+from airflow_hudi_maint.core.model.commit import CommitMetadata, Operation
+from airflow_hudi_maint.core.model.instant import Instant
+from airflow_hudi_maint.core.model.job import JobKind, JobTotals
+from airflow_hudi_maint.core.model.plan import ExpiryEntry, ExpiryPlan
+from airflow_hudi_maint.core.model.policy import PolicySet
+from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
+from airflow_hudi_maint.core.planning import expiry as planner
+from airflow_hudi_maint.core.reporting.units import human_bytes
+from airflow_hudi_maint.core.storage.schema import table_schema
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from airflow_hudi_maint.core.maintenance.workspace import JobControl, Workspace
+    from airflow_hudi_maint.core.model.job import JsonObject
+    from airflow_hudi_maint.core.model.timeline import Timeline
+    from airflow_hudi_maint.core.planning.expiry import ExpiryGuards
+
+_PLAN_SUFFIX = "-expiry.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedExpiry:
+    """An expiry plan, and the file that holds it."""
+
+    plan: ExpiryPlan
+    path: str
+
+
+def plan_expiry(
+    workspace: Workspace, *, now: datetime, policies: PolicySet | None = None, guards: ExpiryGuards | None = None
+) -> PlannedExpiry:
+    """Plan which partitions expire and write the plan; changes nothing on the table.
+
+    ``policies`` None takes those in the table's ``hoodie.properties``. Statistics are brought up to date first.
+
+    Raises InvalidPolicyError for a policy that is malformed or does not fit the table.
+    """
+    table = workspace.table
+    chosen = PolicySet.from_properties(table.config.properties) if policies is None else policies
+    chosen.check(table.config.partitions)
+    gathered = gather_statistics(workspace, now=now)
+    timeline = table.timeline()
+    pending = {
+        partition: plan.instant.requested_time for plan in table.pending_plans(timeline) for partition in plan.partitions
+    }
+    plan = planner.plan_expiry(
+        gathered.statistics,
+        chosen,
+        scheme=table.config.partitions,
+        field_types=table_schema(table, timeline=timeline).partition_field_types(table.config.partitions),
+        pending=pending,
+        basis=workspace.basis(timeline, now=now, statistics_path=gathered.path),
+        zone=table.zone,
+        now=now,
+        guards=guards or planner.ExpiryGuards(),
+    )
+    path = workspace.documents.write("plans", name=f"{plan.basis.base_instant}{_PLAN_SUFFIX}", document=plan.to_json())
+    workspace.log(_describe(plan))
+    return PlannedExpiry(plan=plan, path=path)
+
+
+def _describe(plan: ExpiryPlan) -> str:
+    summary = plan.summary()
+    blocked = f", {summary['blocked']} blocked by pending plans" if plan.blocked else ""
+    expired_bytes = sum(entry.total_bytes for entry in plan.expired)
+    return (
+        f"Expiry plan on {plan.basis.base_instant}: {summary['expired']} of {summary['partitions']} partitions expire "
+        f"({human_bytes(expired_bytes)}), {summary['kept']} are kept{blocked}"
+    )
+
+
+def read_expiry_plan(workspace: Workspace, path: str) -> ExpiryPlan:
+    """Read a plan that :func:`plan_expiry` wrote; raises CorruptTableError for anything else."""
+    return ExpiryPlan.from_json(workspace.documents.read(path), name=path)
+
+
+def expire_partitions(
+    workspace: Workspace,
+    *,
+    now: datetime,
+    job: JobControl,
+    plan_path: str | None = None,
+    policies: PolicySet | None = None,
+    guards: ExpiryGuards | None = None,
+    dry_run: bool = False,
+) -> StepReported:
+    """Drop the partitions of a plan with Hudi's ``delete_partition``; without ``plan_path`` plan first.
+
+    A second run drops nothing twice: partitions that an earlier try dropped are found on the timeline. Data files
+    stay until Hudi's cleaner passes.
+
+    Raises GuardTrippedError, PlanOutdatedError (a partition was written since the plan), PendingActionError (a live
+    writer, or a pending plan on one of the partitions) or EngineError; nothing is dropped then.
+    """
+    retried = settle_previous(workspace, job)
+    plan, path = _plan_to_apply(workspace, now=now, plan_path=plan_path, policies=policies, guards=guards, retried=retried)
+    run = _Expiry(workspace=workspace, plan=plan, path=path)
+    if not plan.expired:
+        return run.report(Outcome.NOTHING_TO_DO, f"Nothing expires: {_describe(plan)}")
+    if dry_run:
+        return run.report(Outcome.DRY_RUN, f"Dry run, nothing was dropped: {_describe(plan)}", partitions=plan.expired)
+    planner.check_guards(plan, guards or planner.ExpiryGuards())
+    return run.apply(job, retried=retried)
+
+
+def _plan_to_apply(
+    workspace: Workspace,
+    *,
+    now: datetime,
+    plan_path: str | None,
+    policies: PolicySet | None,
+    guards: ExpiryGuards | None,
+    retried: bool,
+) -> tuple[ExpiryPlan, str]:
+    if plan_path and policies is not None:
+        msg = "Both plan_path and policies are given; a plan already holds the policies that it was made with"
+        raise InvalidSettingError(msg)
+    if plan_path is None and retried:
+        # The first try's plan: planning again would not see what that try already dropped.
+        plan_path = workspace.documents.newest("plans", suffix=_PLAN_SUFFIX)
+    if plan_path is None:
+        planned = plan_expiry(workspace, now=now, policies=policies, guards=guards)
+        return planned.plan, planned.path
+    plan = read_expiry_plan(workspace, plan_path)
+    check_basis(workspace, plan.basis)
+    return plan, plan_path
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Expiry:
+    """One application of a plan."""
+
+    workspace: Workspace
+    plan: ExpiryPlan
+    path: str
+
+    def apply(self, job: JobControl, *, retried: bool) -> StepReported:
+        table = self.workspace.table
+        timeline = table.timeline()
+        dropped = self._dropped_since(timeline)
+        remaining = tuple(entry for entry in self.plan.expired if entry.partition_path not in dropped)
+        if not remaining:
+            instants = tuple(sorted(set(dropped.values())))
+            message = f"All {len(self.plan.expired)} partitions were already dropped at {', '.join(instants)}"
+            return self.report(Outcome.ALREADY_DONE, message, partitions=self.plan.expired, instants=instants)
+        names = tuple(entry.partition_path for entry in remaining)
+        self._check_not_held(timeline, names)
+        table.check_partitions(names, known=table.view(timeline, partitions=names).partition_paths)
+        step_job = StepJob(
+            kind=JobKind.DELETE_PARTITIONS,
+            arguments=self._arguments(names),
+            completed=lambda fresh: set(names) <= self._dropped_since(fresh).keys() and self._are_empty(fresh, names),
+            ignore=own_leftovers(timeline, since=self.plan.basis.base_instant, retried=retried),
+            totals=JobTotals(files=sum(one.data_file_count for one in remaining), bytes=_bytes(remaining)),
+        )
+        outcome, warnings = run_step_job(self.workspace, step_job, timeline=timeline, job=job)
+        instants = tuple(sorted(set(self._dropped_since(table.timeline()).values())))
+        message = (
+            f"Dropped {len(self.plan.expired)} partitions at {', '.join(instants)}; "
+            f"{human_bytes(_bytes(self.plan.expired))} will be reclaimed when Hudi's cleaner passes"
+        )
+        return self.report(
+            Outcome.DONE,
+            message,
+            partitions=self.plan.expired,
+            instants=instants,
+            warnings=warnings,
+            engine_seconds=outcome.report.seconds if outcome.report else 0.0,
+        )
+
+    def _dropped_since(self, timeline: Timeline) -> dict[str, str]:
+        """Partitions of the plan that were dropped since it was made, with the instant.
+
+        Raises PlanOutdatedError when one of them was changed in any other way since.
+        """
+        changes = changes_since(self.workspace, timeline, watermark=self.plan.basis.watermark)
+        planned = {entry.partition_path for entry in self.plan.expired}
+        dropped: dict[str, str] = {}
+        for instant, metadata in sorted(changes.items(), key=lambda item: item[0].ordering_time):
+            touched = metadata.touched_partitions & planned
+            if metadata.operation == Operation.DELETE_PARTITION:
+                dropped.update(dict.fromkeys(touched, instant.requested_time))
+            elif touched:
+                raise self._outdated(touched, instant, metadata)
+        return dropped
+
+    def _outdated(self, touched: Collection[str], instant: Instant, metadata: CommitMetadata) -> PlanOutdatedError:
+        return PlanOutdatedError(
+            f"Partition {min(touched)!r} ({len(touched)} of the plan's) was changed by {instant} "
+            f"({metadata.operation or 'unknown operation'}) after the plan was made at {self.plan.basis.base_instant}. "
+            "Plan again: what was written may have to be kept"
+        )
+
+    def _check_not_held(self, timeline: Timeline, names: Collection[str]) -> None:
+        for plan in self.workspace.table.pending_plans(timeline):
+            held = sorted(plan.partitions.intersection(names))
+            if held:
+                msg = (
+                    f"Pending {plan.kind} {plan.instant.requested_time} holds {len(held)} partitions of the plan, "
+                    f"{held[0]!r} first; Hudi refuses to drop them. Execute or roll back that plan, then plan the expiry again"
+                )
+                raise PendingActionError(msg)
+
+    def _are_empty(self, timeline: Timeline, names: Collection[str]) -> bool:
+        view = self.workspace.table.view(timeline, partitions=names)
+        return not any(view.latest_slices(name) for name in view.partition_paths)
+
+    def _arguments(self, names: tuple[str, ...]) -> JsonObject:
+        config = self.workspace.table.config
+        return {
+            "partitions": list(names),
+            "record_key_fields": list(config.record_key_fields),
+            "ordering_fields": list(config.ordering_fields),
+            "partition_fields": list(config.partitions.fields),
+            "hive_style": config.partitions.hive_style,
+            "url_encode": config.partitions.url_encoded,
+            "table_type": str(config.table_type),
+            "keygenerator": config.key_generator_class,
+        }
+
+    def report(
+        self,
+        outcome: Outcome,
+        message: str,
+        *,
+        partitions: tuple[ExpiryEntry, ...] = (),
+        instants: tuple[str, ...] = (),
+        warnings: tuple[str, ...] = (),
+        engine_seconds: float = 0.0,
+    ) -> StepReported:
+        gone = outcome in (Outcome.DONE, Outcome.ALREADY_DONE)
+        blocked = tuple(f"{one.partition_path} is not dropped: {one.reason}" for one in self.plan.blocked)
+        files = sum(one.data_file_count + one.log_file_count for one in partitions)
+        return write_step_report(
+            self.workspace,
+            StepReport(
+                step=Step.EXPIRE,
+                outcome=outcome,
+                message=message,
+                base_path=self.plan.basis.base_path,
+                base_instant=self.plan.basis.base_instant,
+                plan_path=self.path,
+                instants=instants,
+                partitions=tuple(one.partition_path for one in partitions),
+                files_before=files,
+                files_after=0 if gone else files,
+                bytes_before=_bytes(partitions),
+                bytes_after=0 if gone else _bytes(partitions),
+                engine_seconds=engine_seconds,
+                warnings=(*self.plan.warnings, *blocked, *warnings),
+            ),
+        )
+
+
+def _bytes(entries: Collection[ExpiryEntry]) -> int:
+    return sum(entry.total_bytes for entry in entries)

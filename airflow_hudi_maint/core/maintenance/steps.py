@@ -1,0 +1,183 @@
+"""What all steps that run a job share: look before, run, and believe only the timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from airflow_hudi_maint.core.engines.base import JobOutcome, run_job
+from airflow_hudi_maint.core.engines.bundle import check_bundle
+from airflow_hudi_maint.core.errors import EngineError, PlanOutdatedError
+from airflow_hudi_maint.core.model.instant import WRITE_ACTIONS, Action, Instant
+from airflow_hudi_maint.core.model.job import JobKind, JobRequest, JobStatus, JobTotals
+from airflow_hudi_maint.core.planning.write_guard import check_no_live_writer, table_write_options
+from airflow_hudi_maint.core.storage.properties import load_properties
+from airflow_hudi_maint.core.storage.statistics import instants_since
+
+if TYPE_CHECKING:
+    from airflow_hudi_maint.core.maintenance.workspace import JobControl, Workspace
+    from airflow_hudi_maint.core.model.commit import CommitMetadata
+    from airflow_hudi_maint.core.model.job import JsonObject
+    from airflow_hudi_maint.core.model.plan import PlanBasis
+    from airflow_hudi_maint.core.model.report import StepReport
+    from airflow_hudi_maint.core.model.statistics import Watermark
+    from airflow_hudi_maint.core.model.timeline import Timeline
+
+_POLL_SECONDS = 1.0
+_KEPT_KEYS = ("hoodie.table.version", "hoodie.table.metadata.partitions")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepReported:
+    """A step's report, and where it was written."""
+
+    report: StepReport
+    path: str
+
+
+def write_step_report(workspace: Workspace, report: StepReport) -> StepReported:
+    """Write a report under the last instant that it names, or the one it rests on."""
+    instant = max(report.instants, default=report.base_instant)
+    path = workspace.documents.write("reports", name=f"{instant}-{report.step}.json", document=report.to_json())
+    workspace.log(report.message)
+    for warning in report.warnings:
+        workspace.log(f"Warning: {warning}")
+    return StepReported(report=report, path=path)
+
+
+def changes_since(workspace: Workspace, timeline: Timeline, *, watermark: Watermark) -> dict[Instant, CommitMetadata]:
+    """What was written after a watermark, by instant.
+
+    Raises PlanOutdatedError when the active timeline no longer reaches back that far: what happened cannot be known.
+    """
+    if watermark.requested_time < timeline.start and timeline.find(watermark.requested_time) is None:
+        msg = (
+            f"The plan rests on instant {watermark.requested_time}, but the active timeline of {workspace.table.base_path} "
+            f"starts at {timeline.start}: too old to be checked. Plan again"
+        )
+        raise PlanOutdatedError(msg)
+    instants = [one for one in instants_since(timeline, watermark=watermark) if one.action in WRITE_ACTIONS]
+    return dict(zip(instants, workspace.table.commit_metadata_of(instants), strict=True))
+
+
+def check_basis(workspace: Workspace, basis: PlanBasis) -> None:
+    """Raise PlanOutdatedError when a plan was made for another table, or before the table was upgraded."""
+    config = workspace.table.config
+    for what, planned, actual in (
+        ("base path", basis.base_path, workspace.table.base_path),
+        ("table name", basis.table_name, config.name),
+        ("table version", str(basis.table_version), str(config.table_version)),
+    ):
+        if planned != actual:
+            msg = f"The plan was made for {what} {planned!r}, this table's is {actual!r}. Plan again"
+            raise PlanOutdatedError(msg)
+
+
+def settle_previous(workspace: Workspace, job: JobControl) -> bool:
+    """End the job that an earlier try left running, and say whether there was an earlier try.
+
+    Two jobs on one instant would undo each other's files, so the old one is ended before the timeline is read.
+    """
+    if job.previous is None:
+        return False
+    engine = workspace.engine()
+    if engine.status(job.previous) is JobStatus.RUNNING:
+        workspace.log(f"An earlier try left job {job.previous.job_id} running: ending it before this one starts")
+    engine.kill(job.previous)
+    engine.close(job.previous)
+    return True
+
+
+def own_leftovers(timeline: Timeline, *, since: str, retried: bool) -> tuple[str, ...]:
+    """Pending replace commits that an earlier, ended try of this step left behind; none on a first try.
+
+    The step refuses to start beside a pending write, so what appeared after its plan is its own. Hudi rolls it back
+    before it writes again.
+    """
+    if not retried:
+        return ()
+    return tuple(one.requested_time for one in timeline.pending if one.action is Action.REPLACE_COMMIT and one.requested_time > since)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepJob:
+    """One job of a step: what to ask of Spark, and how to see on the table that it worked.
+
+    ``completed`` reads a fresh timeline and says whether the effect is there; ``ignore`` are pending instants that
+    may be there (the step's own).
+    """
+
+    kind: JobKind
+    arguments: JsonObject
+    completed: Callable[[Timeline], bool]
+    ignore: Collection[str] = ()
+    totals: JobTotals | None = None
+    probe: Callable[[], str] | None = None
+
+
+def run_step_job(workspace: Workspace, step_job: StepJob, *, timeline: Timeline, job: JobControl) -> tuple[JobOutcome, tuple[str, ...]]:
+    """Check that the table may be written, run the job, and return its outcome and warnings.
+
+    Raises PendingActionError for a live writer, BundleError for a bundle that would upgrade or cannot write the table,
+    and EngineError when the timeline does not show the effect, whatever the job's exit code was.
+    """
+    config = workspace.table.config
+    check_bundle(workspace.bundle, table_version=config.table_version)
+    # A timestamp key generator finds its settings in the writer's options only, though the table knows them.
+    key_generator = {key: value for key, value in config.properties.items() if key.startswith("hoodie.keygen.")}
+    options = {**key_generator, **table_write_options(config, extra=workspace.write_options)}
+    check_no_live_writer(
+        timeline, plans=workspace.table.pending_plans(timeline), options=options, ignore=step_job.ignore
+    )
+    request = JobRequest(
+        kind=step_job.kind,
+        base_path=workspace.table.base_path,
+        table_name=config.name,
+        write_options=options,
+        arguments=step_job.arguments,
+        totals=step_job.totals,
+    )
+    outcome = run_job(
+        workspace.engine(),
+        request,
+        on_submitted=job.on_submitted,
+        log=workspace.log,
+        probe=step_job.probe,
+        interval_seconds=_POLL_SECONDS,
+        timeout_seconds=job.timeout_seconds,
+    )
+    return outcome, _judge(workspace, outcome, completed=step_job.completed(workspace.table.timeline()))
+
+
+def _judge(workspace: Workspace, outcome: JobOutcome, *, completed: bool) -> tuple[str, ...]:
+    said = _what_it_said(outcome)
+    if not completed:
+        msg = (
+            f"The Spark job ended ({said}), but the timeline of {workspace.table.base_path} shows no completion. "
+            f"Last lines of its log:\n{outcome.log_tail}"
+        )
+        raise EngineError(msg)
+    warnings = _changed_settings(workspace)
+    if outcome.status is not JobStatus.SUCCEEDED:
+        warnings += (f"the Spark job ended badly ({said}) after its instant had completed; the table has the effect",)
+    return warnings
+
+
+def _what_it_said(outcome: JobOutcome) -> str:
+    report = outcome.report
+    if report is None or report.ok:
+        return str(outcome.status)
+    return f"{outcome.status}: {report.error_class}: {report.error_message}"
+
+
+def _changed_settings(workspace: Workspace) -> tuple[str, ...]:
+    """Name what a job must never change: the table's version and its set of metadata partitions."""
+    before: Mapping[str, str] = workspace.table.config.properties
+    after = load_properties(workspace.table.storage)
+    changed = (key for key in _KEPT_KEYS if _as_set(before.get(key)) != _as_set(after.get(key)))
+    return tuple(f"{key} was {before.get(key)!r} and is {after.get(key)!r} after the job" for key in changed)
+
+
+def _as_set(value: str | None) -> frozenset[str]:
+    return frozenset((value or "").split(","))

@@ -1,0 +1,116 @@
+"""What every use case works with: a table, a place for documents, and a way to run Spark jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from airflow_hudi_maint.core.engines.bundle import DEFAULT_BUNDLE
+from airflow_hudi_maint.core.errors import InvalidSettingError
+from airflow_hudi_maint.core.model.plan import PlanBasis
+from airflow_hudi_maint.core.storage.documents import DocumentStore
+from airflow_hudi_maint.core.storage.statistics import watermark_of
+from airflow_hudi_maint.core.storage.table import HudiTable
+
+if TYPE_CHECKING:
+    from airflow_hudi_maint.core.engines.base import Engine
+    from airflow_hudi_maint.core.model.job import JobHandle
+    from airflow_hudi_maint.core.model.timeline import Timeline
+
+
+def _no_log(_: str) -> None:
+    """Say nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace:
+    """A table under maintenance.
+
+    ``engine`` is called only when a job has to run, so that a step with nothing to do costs nothing. ``bundle`` and
+    ``write_options`` go with every job. ``log`` takes one line at a time.
+    """
+
+    table: HudiTable
+    documents: DocumentStore
+    engine: Callable[[], Engine]
+    bundle: str = DEFAULT_BUNDLE
+    write_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    log: Callable[[str], None] = _no_log
+
+    def basis(self, timeline: Timeline, *, now: datetime, statistics_path: str | None = None) -> PlanBasis:
+        """The state of the table that ``timeline`` shows, for a plan to rest on."""
+        return PlanBasis(
+            base_path=self.table.base_path,
+            table_name=self.table.config.name,
+            table_version=self.table.config.table_version,
+            watermark=watermark_of(timeline),
+            created_at=now.isoformat(timespec="milliseconds"),
+            statistics_path=statistics_path,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobControl:
+    """How the job of one step is run, and found again by a retry.
+
+    ``previous`` is the job that an earlier try of the same step submitted, if any; ``on_submitted`` gets each job's
+    handle before the job is waited for, to be stored. ``timeout_seconds`` None waits as long as the job runs.
+    """
+
+    application_name: str | None = None
+    previous: JobHandle | None = None
+    on_submitted: Callable[[JobHandle], None] = field(default=lambda _: None)
+    timeout_seconds: float | None = None
+
+
+def open_workspace(
+    base_path: str,
+    *,
+    storage_options: Mapping[str, object] | None = None,
+    documents_location: str | None = None,
+    timeline_zone: str | None = None,
+    engine: Callable[[], Engine] | None = None,
+    bundle: str = DEFAULT_BUNDLE,
+    write_options: Mapping[str, str] | None = None,
+    log: Callable[[str], None] = _no_log,
+) -> Workspace:
+    """Open a table for maintenance.
+
+    ``documents_location`` is a path or URL for statistics, plans and reports; None puts them below the table's
+    ``.hoodie``. ``timeline_zone`` (an IANA name) is the zone of the machines that write the table, for tables that
+    stamp instants in local time; None means this machine's. ``engine`` None runs Spark in a process on this machine.
+
+    Raises TableNotFoundError, UnsupportedTableError, InvalidSettingError or StorageError.
+    """
+    table = HudiTable.open(base_path, storage_options=storage_options, local_zone=_zone(timeline_zone))
+    if documents_location:
+        documents = DocumentStore.open(documents_location, storage_options=storage_options)
+    else:
+        documents = DocumentStore(table.storage)
+    return Workspace(
+        table=table,
+        documents=documents,
+        engine=engine or (lambda: _local_engine(bundle)),
+        bundle=bundle,
+        write_options=dict(write_options or {}),
+        log=log,
+    )
+
+
+def _local_engine(bundle: str) -> Engine:
+    from airflow_hudi_maint.core.engines.local import LocalSparkEngine
+
+    return LocalSparkEngine(bundle=bundle)
+
+
+def _zone(name: str | None) -> tzinfo | None:
+    if not name:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        msg = f"timeline_zone={name!r} is no time zone; write for example 'UTC' or 'Europe/Berlin'"
+        raise InvalidSettingError(msg) from error

@@ -1,0 +1,1 @@
+"""What a run did, for people: an HTML page, and a table for the log."""

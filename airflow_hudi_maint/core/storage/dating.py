@@ -1,0 +1,208 @@
+"""Date partitions: which instant was the last that changed a partition's data.
+
+File names tell nearly all of it. Clustering and compaction write files that are younger than their rows, and a log file
+of table version 6 does not name its delta commit; then active commits, earlier statistics, and at last the
+footers of just those files are asked.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from airflow_hudi_maint.core.errors import CorruptTableError
+from airflow_hudi_maint.core.model.commit import CommitMetadata
+from airflow_hudi_maint.core.model.file_slice import FileSlice
+from airflow_hudi_maint.core.model.instant import Action, Instant
+from airflow_hudi_maint.core.model.statistics import PartitionStatistics, TableStatistics
+from airflow_hudi_maint.core.model.timeline import Timeline
+from airflow_hudi_maint.core.storage.footers import max_commit_times
+from airflow_hudi_maint.core.storage.table import HudiTable
+
+COMMIT_ACTIONS = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
+"""Actions whose completed files hold commit metadata."""
+
+_BATCH = 16
+_NEVER = ""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clues:
+    """What the file names of a partition tell about its last modification.
+
+    ``sure`` is the greatest instant that certainly changed data, or ``""``. ``rewritten`` holds the base files whose
+    rows are older than the file, by path, with the file's instant. ``has_undated_logs``: there are log files whose
+    names do not tell their delta commits. ``newest`` stands in where nothing else tells.
+    """
+
+    sure: str
+    rewritten: Mapping[str, str]
+    has_undated_logs: bool
+    newest: str
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more than file names has to be asked."""
+        return bool(self.rewritten) or self.has_undated_logs or not self.sure
+
+    @property
+    def last_known(self) -> str:
+        """The best answer from file names alone."""
+        return self.sure or self.newest
+
+
+class Dating:
+    """Finds the last data-changing instant of partitions, as of one timeline.
+
+    ``earlier`` are statistics of the same table, if there are any. ``last_writes`` holds the last data-changing write
+    of each partition since then, when every instant since then has been read; None otherwise.
+    """
+
+    def __init__(
+        self,
+        *,
+        table: HudiTable,
+        timeline: Timeline,
+        earlier: TableStatistics | None = None,
+        last_writes: Mapping[str, str] | None = None,
+    ) -> None:
+        self._table = table
+        self._timeline = timeline
+        self._earlier = earlier
+        self._last_writes = last_writes
+        self._names_date_logs = table.config.has_completion_times
+        self._suspects = self._possible_rewrites()
+        self._rewrites: dict[str, bool] = {}
+
+    def clues(self, partition_path: str, *, slices: Sequence[FileSlice]) -> Clues:
+        """Read the file names of a partition; opens the commits that may be rewrites, each once, and nothing else."""
+        base_instants = {one.base_instant for one in slices if one.base_file is not None}
+        rewrites = set(filter(self._is_rewrite, base_instants & self._suspects.keys()))
+        dated = self._dated(base_instants - rewrites, partition_path=partition_path)
+        logged = [one for one in slices if one.log_files]
+        if self._names_date_logs:
+            dated.update(log_file.instant for one in logged for log_file in one.log_files)
+        sure = max(dated, default=_NEVER)
+        return Clues(
+            sure=sure,
+            rewritten=_files_of(slices, instants=rewrites, partition_path=partition_path) if rewrites else {},
+            has_undated_logs=bool(logged) and not self._names_date_logs,
+            newest=sure or max(one.base_instant for one in slices),
+        )
+
+    def resolve(self, undated: Mapping[str, Clues]) -> dict[str, str]:
+        """The last data-changing instant of partitions whose clues are open.
+
+        Asked in this order: earlier statistics and the commits since, where all of those have been read; the active
+        timeline, newest commit first and no further back than needed; footers, for writes that are archived. A file
+        whose footer does not tell counts by its own instant.
+        """
+        dates = {path: max(clues.sure, self._trusted(path), self._last_write(path)) for path, clues in undated.items()}
+        unsettled = {path for path in undated if not self._is_settled(path)}
+        written = self._last_active_writes({path: dates[path] for path in unsettled})
+        dates.update(written)
+        unknown = sorted(unsettled - written.keys())
+        footers = max_commit_times(
+            self._table.storage, paths=[file for path in unknown for file in undated[path].rewritten]
+        )
+        for path in unknown:
+            rewritten = undated[path].rewritten.items()
+            dates[path] = max((dates[path], *(footers[file] or instant for file, instant in rewritten)))
+        return {path: date or undated[path].newest for path, date in dates.items()}
+
+    def _possible_rewrites(self) -> dict[str, Instant]:
+        # Compaction of a merge-on-read table completes as a commit; on a copy-on-write table a commit is a write.
+        actions = (
+            {Action.REPLACE_COMMIT, Action.COMMIT} if self._table.config.is_merge_on_read else {Action.REPLACE_COMMIT}
+        )
+        return {one.requested_time: one for one in self._timeline.completed if one.action in actions}
+
+    def _is_rewrite(self, suspect: str) -> bool:
+        known = self._rewrites.get(suspect)
+        if known is None:
+            metadata = decoded_or_none(self._table, self._suspects[suspect])
+            known = self._rewrites[suspect] = metadata is not None and metadata.rewrites_only
+        return known
+
+    def _dated(self, base_instants: set[str], *, partition_path: str) -> set[str]:
+        """The instants, but not those archived ones of which earlier statistics knew that they only moved rows."""
+        row = self._row(partition_path)
+        if self._earlier is None or row is None:
+            return base_instants
+        archived = {one for one in base_instants - self._timeline.completed_times if one <= self._earlier.as_of_instant}
+        return (base_instants - archived) | {min(one, row.last_modified_instant) for one in archived}
+
+    def _row(self, path: str) -> PartitionStatistics | None:
+        return None if self._earlier is None else self._earlier.by_path.get(path)
+
+    def _trusted(self, path: str) -> str:
+        """What earlier statistics say; nothing when that instant has been rolled back since."""
+        row = self._row(path)
+        if row is None:
+            return _NEVER
+        instant = row.last_modified_instant
+        is_there = instant in self._timeline.completed_times or instant < self._timeline.start
+        return instant if is_there else _NEVER
+
+    def _last_write(self, path: str) -> str:
+        return _NEVER if self._last_writes is None else self._last_writes.get(path, _NEVER)
+
+    def _is_settled(self, path: str) -> bool:
+        """Whether earlier statistics and the commits since then tell all."""
+        if self._last_writes is None:
+            return False
+        return bool(self._trusted(path)) or (self._row(path) is None and path in self._last_writes)
+
+    def _last_active_writes(self, known: Mapping[str, str]) -> dict[str, str]:
+        """The last active data-changing write of each partition, where it is younger than what is known."""
+        if not known:
+            return {}
+        found: dict[str, str] = {}
+        waiting = set(known)
+        by_date = sorted(known, key=lambda path: known[path])
+        newest_first = [one for one in reversed(self._timeline.completed) if one.action in COMMIT_ACTIONS]
+        for instant, metadata in decoded_commits(self._table, newest_first):
+            while by_date and known[by_date[-1]] >= instant.requested_time:
+                waiting.discard(by_date.pop())
+            if not waiting:
+                break
+            if metadata is not None and metadata.rewrites_only:
+                continue
+            # A commit that cannot be read may have written anywhere: too young a date keeps data, too old costs it.
+            touched = waiting if metadata is None else waiting & metadata.written.keys()
+            found.update(dict.fromkeys(touched, instant.requested_time))
+            waiting -= touched
+        return found
+
+
+def _files_of(slices: Sequence[FileSlice], *, instants: Collection[str], partition_path: str) -> dict[str, str]:
+    prefix = f"{partition_path}/" if partition_path else ""
+    return {
+        prefix + one.base_file.name: one.base_instant
+        for one in slices
+        if one.base_file is not None and one.base_instant in instants
+    }
+
+
+def decoded_commits(table: HudiTable, wanted: Sequence[Instant]) -> Iterator[tuple[Instant, CommitMetadata | None]]:
+    """Decode commits in the order given, 16 at a time; None, with a warning, for one that is broken or gone."""
+    for start in range(0, len(wanted), _BATCH):
+        batch = wanted[start : start + _BATCH]
+        decoded: Iterable[CommitMetadata | None]
+        try:
+            decoded = table.commit_metadata_of(batch)
+        except (CorruptTableError, FileNotFoundError):
+            decoded = [decoded_or_none(table, one) for one in batch]
+        yield from zip(batch, decoded, strict=True)
+
+
+def decoded_or_none(table: HudiTable, instant: Instant) -> CommitMetadata | None:
+    """Decode a commit; None, with a warning, when it is broken or gone."""
+    try:
+        return table.commit_metadata(instant)
+    except (CorruptTableError, FileNotFoundError) as error:
+        _log.warning("Instant %s of table %s cannot be read: %s", instant, table.base_path, error)
+        return None

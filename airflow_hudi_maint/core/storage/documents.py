@@ -1,0 +1,131 @@
+"""Where statistics, plans and reports lie: JSON files in a folder of the table, or anywhere else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Literal, TypeAlias, get_args
+
+from airflow_hudi_maint.core.errors import CorruptTableError, InvalidSettingError
+from airflow_hudi_maint.core.model.document import JsonObject
+from airflow_hudi_maint.core.storage.filesystem import Storage
+
+DOCUMENTS_FOLDER = ".hoodie/.airflow_hudi_maint"
+"""The default location, relative to the base path."""
+
+Folder: TypeAlias = Literal["statistics", "plans", "reports", "scheduled"]
+FOLDERS: tuple[Folder, ...] = get_args(Folder)
+
+_SUFFIX = ".json"
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentStore:
+    """JSON documents in four folders below one location.
+
+    Statistics are named ``<instant>.json``, plans ``<instant>-<kind>.json``, reports ``<instant>-<step>.json``: names
+    sort by instant. A document is written whole or not at all; of two writers of one name the last one wins.
+    """
+
+    storage: Storage
+    _: KW_ONLY
+    folder: str = DOCUMENTS_FOLDER
+
+    @classmethod
+    def open(cls, url: str, *, storage_options: Mapping[str, object] | None = None) -> DocumentStore:
+        """Keep documents at a location of their own, outside any table.
+
+        Raises InvalidSettingError for a location that no file system opens.
+        """
+        return cls(Storage.open(url, storage_options=storage_options), folder="")
+
+    @property
+    def location(self) -> str:
+        """The full path of the location."""
+        return self.storage.join(self.folder)
+
+    def path(self, folder: Folder, *, name: str) -> str:
+        """The full path of a document that may or may not be there; :meth:`read` takes it.
+
+        Raises InvalidSettingError for an unknown folder or a name that is not one of a JSON file in it.
+        """
+        return self.storage.join(self._relative(folder, name=name))
+
+    def write(self, folder: Folder, *, name: str, document: JsonObject) -> str:
+        """Write a document and return its full path; one of the same name is replaced.
+
+        Statistics are written compactly, since only programs read them; plans and reports with indentation.
+        """
+        relative = self._relative(folder, name=name)
+        self.storage.write_atomic(relative, _dump(document, compact=folder == "statistics"))
+        return self.storage.join(relative)
+
+    def write_page(self, folder: Folder, *, name: str, text: str) -> str:
+        """Write a page for people (``<instant>.html``) beside the documents, and return its full path."""
+        relative = f"{self._folder(folder)}/{_plain_name(name, suffix='.html')}"
+        self.storage.write_atomic(relative, text.encode("utf-8", "backslashreplace"))
+        return self.storage.join(relative)
+
+    def read(self, path: str) -> object:
+        """Read a document by the full path that :meth:`write` returned, or by one relative to the location.
+
+        Raises FileNotFoundError, CorruptTableError naming a file that is no JSON, and StorageError.
+        """
+        relative = path.removeprefix(f"{self.location}/")
+        data = self.storage.read_bytes(_join(self.folder, relative))
+        try:
+            value: object = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            msg = f"{self.storage.join(_join(self.folder, relative))} is no JSON ({error}); delete it and make it again"
+            raise CorruptTableError(msg) from error
+        return value
+
+    def names(self, folder: Folder, *, suffix: str = _SUFFIX) -> tuple[str, ...]:
+        """The names in a folder that end with ``suffix``, oldest instant first; none when the folder is not there."""
+        try:
+            entries = self.storage.list(self._folder(folder))
+        except FileNotFoundError:
+            return ()
+        found = (entry.name for entry in entries if not entry.is_directory and not entry.name.startswith("."))
+        return tuple(sorted(name for name in found if name.endswith(suffix)))
+
+    def newest(self, folder: Folder, *, suffix: str = _SUFFIX) -> str | None:
+        """The full path of the document of the latest instant whose name ends with ``suffix``, or None."""
+        names = self.names(folder, suffix=suffix)
+        return self.path(folder, name=names[-1]) if names else None
+
+    def delete(self, folder: Folder, *, name: str) -> None:
+        """Delete a document; one that is gone already is none to delete."""
+        try:
+            self.storage.delete(self._relative(folder, name=name))
+        except FileNotFoundError:
+            return
+
+    def _relative(self, folder: Folder, *, name: str) -> str:
+        return f"{self._folder(folder)}/{_plain_name(name, suffix=_SUFFIX)}"
+
+    def _folder(self, folder: Folder) -> str:
+        if folder not in FOLDERS:
+            msg = f"{folder!r} is no folder of documents; expected one of {', '.join(FOLDERS)}"
+            raise InvalidSettingError(msg)
+        return _join(self.folder, folder)
+
+
+def _plain_name(name: str, *, suffix: str) -> str:
+    if "/" in name or name.startswith(".") or not name.endswith(suffix):
+        msg = f"{name!r} cannot name a document; expected a file name such as '20261130053458356{suffix}'"
+        raise InvalidSettingError(msg)
+    return name
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def _dump(document: JsonObject, *, compact: bool) -> bytes:
+    if compact:
+        return json.dumps(document, separators=(",", ":"), allow_nan=False).encode("ascii")
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    # A file name that is no UTF-8 comes as lone surrogates, and what replaces them is JSON's own escape of them.
+    return f"{text}\n".encode("utf-8", "backslashreplace")

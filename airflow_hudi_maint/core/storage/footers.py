@@ -1,0 +1,211 @@
+"""What the footers of Parquet base files say: rows, columns, and statistics of columns.
+
+A footer is fetched as bytes and parsed from memory, so that a failing storage (transient) and a broken file (terminal)
+are told apart. Hudi's default Bloom filter alone puts 431 KB into each footer.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import struct
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_hudi_maint.core.errors import CorruptTableError, UnknownColumnError
+from airflow_hudi_maint.core.storage.filesystem import Storage
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import FileMetaData
+
+COMMIT_TIME_COLUMN = "_hoodie_commit_time"
+
+_AVRO_SCHEMA_KEY = b"parquet.avro.schema"
+_MAGIC = b"PAR1"
+_TAIL = struct.Struct("<i4s")
+_FIRST_READ_BYTES = 512 * 1024
+_POOL_SIZE = 16
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FooterColumn:
+    """A top-level column of a Parquet file, its type in Avro's words (``decimal(10,2)``, ``timestamp-micros``)."""
+
+    name: str
+    type_name: str
+    nullable: bool
+
+
+def row_count(storage: Storage, *, path: str) -> int:
+    """How many rows a base file holds.
+
+    As the other functions here: ``path`` is relative to the storage's root; raises FileNotFoundError, StorageError, or
+    CorruptTableError that names a file which is no Parquet.
+    """
+    return int(_read_footer(storage, path=path).num_rows)
+
+
+def max_commit_time(storage: Storage, *, path: str) -> str | None:
+    """The greatest ``_hoodie_commit_time`` of the rows: the last instant that changed one of them.
+
+    From the statistics of the row groups; a row group without them has that one column read. None without rows, and
+    for a table that is written without Hudi's meta columns.
+    """
+    footer = _read_footer(storage, path=path)
+    index = _leaf_index(footer, column=COMMIT_TIME_COLUMN)
+    if index is None:
+        return None
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    chunks = [group.column(index).statistics for group in groups if group.num_rows]
+    if all(chunk is not None and chunk.has_min_max for chunk in chunks):
+        return max((str(chunk.max) for chunk in chunks), default=None)
+    return _scanned_max(storage, path=path)
+
+
+def max_commit_times(storage: Storage, *, paths: Sequence[str]) -> dict[str, str | None]:
+    """:func:`max_commit_time` of several files, 16 at a time.
+
+    None, with a warning, for a file that is broken or was cleaned meanwhile: one of them must not stop the rest.
+    """
+
+    def tolerant(path: str) -> str | None:
+        try:
+            return max_commit_time(storage, path=path)
+        except (CorruptTableError, FileNotFoundError) as error:
+            _log.warning("No commit time from a footer: %s", error)
+            return None
+
+    if not paths:
+        return {}
+    with ThreadPoolExecutor(max_workers=min(_POOL_SIZE, len(paths))) as pool:
+        return dict(zip(paths, pool.map(tolerant, paths), strict=True))
+
+
+def null_counts(storage: Storage, *, path: str, columns: Sequence[str]) -> dict[str, int | None]:
+    """How many nulls each column holds; None where the writer noted no count. A nested column is ``a.b``.
+
+    Raises UnknownColumnError for a column that the file lacks.
+    """
+    footer = _read_footer(storage, path=path)
+    return {column: _null_count(footer, column=column, where=storage.join(path)) for column in columns}
+
+
+def column_names(storage: Storage, *, path: str) -> tuple[str, ...]:
+    """The top-level columns, Hudi's meta columns included, in the file's order."""
+    return tuple(_read_footer(storage, path=path).schema.to_arrow_schema().names)
+
+
+def avro_schema(storage: Storage, *, path: str) -> str | None:
+    """The Avro schema (JSON) that Hudi's writer keeps in the footer; None where a row writer left it out."""
+    text: bytes | None = (_read_footer(storage, path=path).metadata or {}).get(_AVRO_SCHEMA_KEY)
+    return None if text is None else text.decode("utf-8", "replace")
+
+
+def footer_columns(storage: Storage, *, path: str) -> tuple[FooterColumn, ...]:
+    """The top-level columns with their types, from the Parquet schema itself."""
+    fields = _read_footer(storage, path=path).schema.to_arrow_schema()
+    return tuple(
+        FooterColumn(name=field.name, type_name=_avro_type_name(field.type), nullable=field.nullable)
+        for field in fields
+    )
+
+
+def _read_footer(storage: Storage, *, path: str) -> FileMetaData:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    data = _footer_bytes(storage, path=path)
+    try:
+        return pq.read_metadata(io.BytesIO(_MAGIC + data))
+    except (pa.ArrowException, OSError) as error:
+        raise _corrupt(storage, path=path, reason=str(error)) from error
+
+
+def _footer_bytes(storage: Storage, *, path: str) -> bytes:
+    """The footer with its length and magic behind it: all that a reader of metadata needs."""
+    with storage.open_input(path) as file:
+        size = file.seek(0, io.SEEK_END)
+        tail = _read_last(file, count=min(size, _FIRST_READ_BYTES))
+        length = _footer_length(tail)
+        needed = 0 if length is None else length + _TAIL.size
+        if len(tail) < needed <= size - len(_MAGIC):
+            tail = _read_last(file, count=needed)
+    if length is None or len(tail) < needed:
+        raise _corrupt(storage, path=path, reason=f"{size} bytes with no Parquet footer at the end")
+    return tail[len(tail) - needed :]
+
+
+def _read_last(file: Any, *, count: int) -> bytes:  # noqa: ANN401 fsspec's files have no types
+    file.seek(-count, io.SEEK_END)
+    return bytes(file.read(count))
+
+
+def _footer_length(tail: bytes) -> int | None:
+    if len(tail) < _TAIL.size + len(_MAGIC):
+        return None
+    length, magic = _TAIL.unpack(tail[-_TAIL.size :])
+    return int(length) if magic == _MAGIC and length > 0 else None
+
+
+def _corrupt(storage: Storage, *, path: str, reason: str) -> CorruptTableError:
+    return CorruptTableError(f"{storage.join(path)} is no Parquet file that can be read: {reason}")
+
+
+def _leaf_index(footer: FileMetaData, *, column: str) -> int | None:
+    schema = footer.schema
+    return next((number for number in range(len(schema)) if schema.column(number).path == column), None)
+
+
+def _null_count(footer: FileMetaData, *, column: str, where: str) -> int | None:
+    index = _leaf_index(footer, column=column)
+    if index is None:
+        raise UnknownColumnError(f"{where} has no column {column!r}")
+    chunks = [footer.row_group(number).column(index).statistics for number in range(footer.num_row_groups)]
+    if not all(chunk is not None and chunk.has_null_count for chunk in chunks):
+        return None
+    return sum(int(chunk.null_count) for chunk in chunks)
+
+
+def _scanned_max(storage: Storage, *, path: str) -> str | None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    with storage.open_input(path) as file:
+        data = file.read()
+    try:
+        column = pq.read_table(io.BytesIO(data), columns=[COMMIT_TIME_COLUMN]).column(0)
+    except (pa.ArrowException, OSError) as error:
+        raise _corrupt(storage, path=path, reason=str(error)) from error
+    greatest = pc.max(column).as_py()
+    return None if greatest is None else str(greatest)
+
+
+def _avro_type_name(kind: Any) -> str:  # noqa: ANN401 pyarrow has no types
+    import pyarrow as pa
+
+    tests = (
+        (pa.types.is_boolean, "boolean"),
+        (pa.types.is_int64, "long"),
+        (pa.types.is_integer, "int"),
+        (pa.types.is_float64, "double"),
+        (pa.types.is_floating, "float"),
+        (pa.types.is_date, "date"),
+        (pa.types.is_time, "time-millis" if "ms" in str(kind) else "time-micros"),
+        (pa.types.is_fixed_size_binary, "fixed"),
+        (pa.types.is_string, "string"),
+        (pa.types.is_large_string, "string"),
+        (pa.types.is_list, "array"),
+        (pa.types.is_map, "map"),
+        (pa.types.is_struct, "record"),
+    )
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    if pa.types.is_timestamp(kind):
+        name = "timestamp-millis" if kind.unit == "ms" else "timestamp-micros"
+        return name if kind.tz else f"local-{name}"
+    return next((name for test, name in tests if test(kind)), "bytes")

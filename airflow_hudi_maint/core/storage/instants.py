@@ -1,0 +1,156 @@
+"""Decode the content of instant files: empty, JSON or Avro, by table version and action.
+
+Source: Hudi's ``HoodieCommitMetadata``, ``HoodieRequestedReplaceMetadata``, ``HoodieCompactionPlan`` and the Avro
+schemas that each file carries in its header.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, cast
+
+from airflow_hudi_maint.core.errors import CorruptTableError
+from airflow_hudi_maint.core.model.commit import CommitMetadata, PendingPlan, PlanKind, PlannedSlice, WriteStat
+from airflow_hudi_maint.core.model.instant import Instant
+
+_AVRO_MAGIC = b"Obj\x01"
+_SYNC_BYTES = 16
+_CONTAINER_HEADER = {
+    "type": "record",
+    "name": "org.apache.avro.file.Header",
+    "fields": [
+        {"name": "magic", "type": {"type": "fixed", "name": "magic", "size": len(_AVRO_MAGIC)}},
+        {"name": "meta", "type": {"type": "map", "values": "bytes"}},
+        {"name": "sync", "type": {"type": "fixed", "name": "sync", "size": _SYNC_BYTES}},
+    ],
+}
+
+
+def decode(data: bytes, *, name: str) -> Mapping[str, Any]:
+    """Return the record that an instant file holds; an empty file holds an empty one.
+
+    Raises CorruptTableError that names the file (``name``).
+    """
+    if not data:
+        return {}
+    try:
+        return _decode_avro(data) if data.startswith(_AVRO_MAGIC) else _decode_json(data)
+    except Exception as error:
+        # fastavro raises many kinds for broken input: struct.error, EOFError, IndexError, its own.
+        msg = f"{name} cannot be decoded: {type(error).__name__}: {error}"
+        raise CorruptTableError(msg) from error
+
+
+def _decode_avro(data: bytes) -> Mapping[str, Any]:
+    """Read the one record of an Avro container.
+
+    Hudi writes the same schema into each file of a timeline, so parsed schemas are kept: parsing one costs as much as
+    reading a large record. Compressed containers, which Hudi does not write, go to fastavro's own reader.
+    """
+    import fastavro
+
+    stream = io.BytesIO(data)
+    header: Any = fastavro.schemaless_reader(stream, _CONTAINER_HEADER, None)
+    meta = header["meta"]
+    if meta.get("avro.codec", b"null") != b"null":
+        return cast("Mapping[str, Any]", next(iter(fastavro.reader(io.BytesIO(data)))))
+    fastavro.schemaless_reader(stream, "long", None)  # the count of records, always one
+    size: Any = fastavro.schemaless_reader(stream, "long", None)
+    end = stream.tell() + size
+    if data[end : end + _SYNC_BYTES] != header["sync"]:
+        msg = "the container is cut short"
+        raise EOFError(msg)
+    return cast("Mapping[str, Any]", fastavro.schemaless_reader(stream, _parsed_schema(meta["avro.schema"]), None))
+
+
+@lru_cache(maxsize=64)
+def _parsed_schema(text: bytes) -> Any:  # noqa: ANN401 fastavro's schemas have no type
+    import fastavro
+
+    return fastavro.parse_schema(json.loads(text))
+
+
+def _decode_json(data: bytes) -> Mapping[str, Any]:
+    value = json.loads(data)
+    if not isinstance(value, dict):
+        msg = f"expected a JSON object, found {type(value).__name__}"
+        raise TypeError(msg)
+    return value
+
+
+def commit_metadata(record: Mapping[str, Any], *, name: str) -> CommitMetadata:
+    """Read a decoded commit, delta commit or replace commit; ``name`` is the file's, for errors."""
+    try:
+        written = record.get("partitionToWriteStats") or {}
+        replaced = record.get("partitionToReplaceFileIds") or {}
+        return CommitMetadata(
+            operation=record.get("operationType"),
+            written={partition: tuple(map(_write_stat, stats)) for partition, stats in written.items()},
+            replaced={partition: tuple(ids) for partition, ids in replaced.items()},
+            schema=(record.get("extraMetadata") or {}).get("schema") or None,
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        msg = f"{name} is no commit metadata: {error!r}"
+        raise CorruptTableError(msg) from error
+
+
+def _write_stat(stat: Mapping[str, Any]) -> WriteStat:
+    return WriteStat(
+        file_id=stat["fileId"] or "",
+        path=stat["path"] or "",
+        bytes=stat.get("fileSizeInBytes") or 0,
+        records=stat.get("numWrites") or 0,
+    )
+
+
+def clustering_plan(record: Mapping[str, Any], *, instant: Instant, name: str) -> PendingPlan | None:
+    """Read a requested replace or clustering; None when it is no clustering (a dropped partition, an overwrite)."""
+    plan = record.get("clusteringPlan")
+    if plan is None:
+        return None
+    try:
+        groups = plan["inputGroups"] or ()
+        return PendingPlan(
+            instant=instant,
+            kind=PlanKind.CLUSTERING,
+            groups=tuple(tuple(map(_planned_slice, group["slices"] or ())) for group in groups),
+            output_file_count=sum(group.get("numOutputFileGroups") or 0 for group in groups),
+        )
+    except (KeyError, TypeError) as error:
+        msg = f"{name} is no clustering plan: {error!r}"
+        raise CorruptTableError(msg) from error
+
+
+def compaction_plan(record: Mapping[str, Any], *, instant: Instant, kind: PlanKind, name: str) -> PendingPlan:
+    """Read a requested compaction or log compaction."""
+    try:
+        inputs = tuple(map(_planned_slice, record.get("operations") or ()))
+    except (KeyError, TypeError) as error:
+        msg = f"{name} is no compaction plan: {error!r}"
+        raise CorruptTableError(msg) from error
+    return PendingPlan(instant=instant, kind=kind, groups=(inputs,), output_file_count=len(inputs))
+
+
+def _planned_slice(value: Mapping[str, Any]) -> PlannedSlice:
+    # Clustering plans hold absolute paths, which mean nothing once the table moved; the name is what identifies a file.
+    base_file_name = (value["dataFilePath"] or "").rpartition("/")[2]
+    return PlannedSlice(
+        partition_path=value["partitionPath"] or "", file_id=value["fileId"], base_file_name=base_file_name
+    )
+
+
+def rolled_back_partitions(record: Mapping[str, Any], *, name: str) -> frozenset[str]:
+    """The partitions that a completed rollback or restore took files from."""
+    try:
+        restores = record.get("hoodieRestoreMetadata")
+        if restores is not None:
+            return frozenset(
+                partition for rollbacks in restores.values() for one in rollbacks for partition in one["partitionMetadata"]
+            )
+        return frozenset(record["partitionMetadata"])
+    except (AttributeError, KeyError, TypeError) as error:
+        msg = f"{name} is no rollback or restore metadata: {error!r}"
+        raise CorruptTableError(msg) from error

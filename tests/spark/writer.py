@@ -1,0 +1,89 @@
+"""The test's side of a writer process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from airflow_hudi_maint.core.engines.bundle import resolve_bundle
+from airflow_hudi_maint.core.engines.java import find_java
+from airflow_hudi_maint.core.engines.pyspark_install import find_pyspark
+
+SCRIPT = Path(__file__).with_name("writer_process.py")
+BUNDLE = "org.apache.hudi:hudi-spark3.5-bundle_2.12"
+
+
+class HudiWriter:
+    """A pipeline of the user's that writes with one release of Hudi."""
+
+    def __init__(self, hudi_version: str) -> None:
+        """Start Spark with the bundle of this release."""
+        self.hudi_version = hudi_version
+        java = find_java()
+        jar = resolve_bundle(f"{BUNDLE}:{hudi_version}", java=java, pyspark=find_pyspark(sys.executable))
+        self._process = subprocess.Popen(
+            [sys.executable, str(SCRIPT), str(jar)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "JAVA_HOME": str(java.home), "SPARK_LOCAL_IP": "127.0.0.1"},
+            text=True,
+        )
+        self._answer()
+
+    def close(self) -> None:
+        """End Spark."""
+        if self._process.stdin:
+            self._process.stdin.close()
+        self._process.wait(timeout=60)
+        if self._process.stdout:
+            self._process.stdout.close()
+
+    def insert(self, path: Path, rows: list[list[Any]], **options: str) -> None:
+        """Insert rows in one commit: always into new file groups."""
+        self._ask("write", path=str(path), rows=rows, operation="insert", options=_dotted(options))
+
+    def upsert(self, path: Path, rows: list[list[Any]], **options: str) -> None:
+        """Upsert rows in one commit."""
+        self._ask("write", path=str(path), rows=rows, operation="upsert", options=_dotted(options))
+
+    def counts(self, path: Path) -> dict[str, int]:
+        """Rows by partition path, as Spark reads the table."""
+        return self._ask("counts", path=str(path))  # type: ignore[no-any-return]
+
+    def rows(self, path: Path) -> list[list[Any]]:
+        """All rows, in order of id."""
+        return self._ask("rows", path=str(path))  # type: ignore[no-any-return]
+
+    def clean(self, path: Path, *, retain_commits: int) -> list[dict[str, Any]]:
+        """Run Hudi's cleaner."""
+        return self._ask("clean", path=str(path), retain_commits=retain_commits)  # type: ignore[no-any-return]
+
+    def _ask(self, what: str, **request: Any) -> Any:
+        if self._process.stdin is None:
+            msg = "the writer process has no standard input"
+            raise RuntimeError(msg)
+        self._process.stdin.write(json.dumps({"do": what, **request}) + "\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> Any:
+        lines = iter(self._process.stdout or ())
+        # The JVM prints warnings of its own to the same place.
+        line = next((one for one in lines if one.startswith("{")), None)
+        if line is None:
+            msg = f"the writer process of Hudi {self.hudi_version} ended"
+            raise RuntimeError(msg)
+        answer = json.loads(line)
+        if not answer["ok"]:
+            raise RuntimeError(answer["error"])
+        return answer["result"]
+
+
+def _dotted(options: dict[str, str]) -> dict[str, str]:
+    """Hudi's keys as keyword arguments: ``hoodie__datasource__write__table__type``."""
+    return {key.replace("__", "."): value for key, value in options.items()}

@@ -1,0 +1,107 @@
+"""A Spark session with one Hudi bundle that writes and reads tables on request: the user's own pipeline, in tests.
+
+Run as ``python writer_process.py BUNDLE_JAR``; takes one JSON request a line and answers with one JSON line. It shares
+nothing with the package under test.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+SCHEMA = "id string, day string, value double, ts long"
+
+
+def session(bundle_jar: str) -> SparkSession:
+    """Start Spark with the settings that Hudi's own quick start gives."""
+    return (
+        SparkSession.builder.master("local[2]")
+        .appName("writer")
+        .config("spark.driver.memory", "1g")
+        .config("spark.driver.extraClassPath", bundle_jar)
+        .config("spark.serializer", "org.apache.spark.serializer.KryoSerializer")
+        .config("spark.kryo.registrator", "org.apache.spark.HoodieSparkKryoRegistrar")
+        .config("spark.sql.extensions", "org.apache.spark.sql.hudi.HoodieSparkSessionExtension")
+        .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.hudi.catalog.HoodieCatalog")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.default.parallelism", "2")
+        .config("spark.ui.enabled", "false")
+        .getOrCreate()
+    )
+
+
+class Writer:
+    """The requests, one method each."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        """Use this session for every request."""
+        self.spark = spark
+
+    def write(self, *, path: str, rows: list[list[Any]], operation: str, options: dict[str, str]) -> None:
+        """Write rows (id, day, value, ts) in one commit."""
+        frame = self.spark.createDataFrame([tuple(row) for row in rows], SCHEMA).coalesce(1)
+        frame.write.format("hudi").options(**self._options(operation), **options).mode("append").save(path)
+
+    def counts(self, *, path: str) -> dict[str, int]:
+        """Rows of a snapshot read, by partition path."""
+        rows = self._read(path).groupBy("_hoodie_partition_path").count().collect()
+        return {row[0]: row[1] for row in rows}
+
+    def rows(self, *, path: str) -> list[list[Any]]:
+        """All rows of a snapshot read, in order of id."""
+        rows = self._read(path).select("id", "day", "value", "ts").orderBy("id").collect()
+        return [list(row) for row in rows]
+
+    def sql(self, *, statement: str) -> list[dict[str, Any]]:
+        """Run one statement and return its rows."""
+        return [json.loads(row) for row in self.spark.sql(statement).toJSON().collect()]
+
+    def clean(self, *, path: str, retain_commits: int) -> list[dict[str, Any]]:
+        """Run Hudi's cleaner."""
+        self.spark.sql(f"CREATE TABLE IF NOT EXISTS to_clean USING hudi LOCATION '{path}'")
+        try:
+            return self.sql(
+                statement=f"CALL run_clean(table => 'to_clean', clean_policy => 'KEEP_LATEST_COMMITS', retain_commits => {retain_commits})"
+            )
+        finally:
+            self.spark.sql("DROP TABLE to_clean")
+
+    def _read(self, path: str) -> DataFrame:
+        return self.spark.read.format("hudi").load(path)
+
+    @staticmethod
+    def _options(operation: str) -> dict[str, str]:
+        return {
+            "hoodie.table.name": "trips",
+            "hoodie.datasource.write.operation": operation,
+            "hoodie.datasource.write.recordkey.field": "id",
+            "hoodie.datasource.write.precombine.field": "ts",
+            "hoodie.datasource.write.partitionpath.field": "day",
+            "hoodie.datasource.write.hive_style_partitioning": "true",
+            "hoodie.parquet.small.file.limit": "0",
+            "hoodie.metadata.index.column.stats.enable": "false",
+            "hoodie.bloom.index.filter.type": "SIMPLE",
+            "hoodie.index.bloom.num_entries": "100",
+        }
+
+
+def main() -> None:
+    """Answer requests until standard input ends."""
+    writer = Writer(session(sys.argv[1]))
+    print(json.dumps({"ok": True, "result": "ready"}), flush=True)
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            result = getattr(writer, request.pop("do"))(**request)
+            answer = {"ok": True, "result": result}
+        except Exception:  # the test shows it
+            answer = {"ok": False, "error": traceback.format_exc()[-4000:]}
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,352 @@
+"""The local engine with job scripts that start no JVM."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from airflow_hudi_maint.core.engines.local import LocalSparkEngine
+from airflow_hudi_maint.core.errors import BundleError, InvalidSettingError
+from airflow_hudi_maint.core.model.job import JobHandle, JobStatus
+from tests.unit.core.engines.conftest import JOBS, FakeJobs, eventually, request, running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SLEEP = "time.sleep(60)"
+
+
+def ended(engine: LocalSparkEngine, handle: JobHandle) -> JobStatus:
+    assert eventually(lambda: engine.status(handle).ended)
+    return engine.status(handle)
+
+
+def pid_in(file: Path) -> int:
+    assert eventually(lambda: file.is_file() and file.read_text().strip().isdigit())
+    return int(file.read_text())
+
+
+def test_a_job_with_a_good_report_has_succeeded(jobs: FakeJobs) -> None:
+    """Exit code 0 and a report that says ok make the status succeeded, and the report is read back."""
+    jobs.script("report(rows=[{'partition': 'day=1'}], spark_version='3.5.9')")
+    engine = jobs.engine()
+    handle = jobs.submit(engine)
+    assert ended(engine, handle) is JobStatus.SUCCEEDED
+    report = engine.report(handle)
+    assert report is not None
+    assert report.rows == ({"partition": "day=1"},)
+
+
+def test_submit_returns_while_the_job_runs(jobs: FakeJobs) -> None:
+    """Submitting does not wait for the job."""
+    jobs.script(SLEEP)
+    engine = jobs.engine()
+    handle = jobs.submit(engine)
+    assert engine.status(handle) is JobStatus.RUNNING
+    assert engine.report(handle) is None
+
+
+def test_a_report_of_an_error_is_a_failure_with_its_words(jobs: FakeJobs) -> None:
+    """Exit code 1 with a report: failed, and the report says why."""
+    jobs.script("report(ok=False, error_class='HoodieException', error_message='no'); sys.exit(1)")
+    engine = jobs.engine()
+    handle = jobs.submit(engine)
+    assert ended(engine, handle) is JobStatus.FAILED
+    report = engine.report(handle)
+    assert report is not None
+    assert (report.error_class, report.error_message) == ("HoodieException", "no")
+
+
+def test_a_good_report_outweighs_a_bad_exit_code(jobs: FakeJobs) -> None:
+    """A job that did its work and stumbled while it ended has succeeded."""
+    jobs.script("report(); sys.exit(3)")
+    engine = jobs.engine()
+    assert ended(engine, jobs.submit(engine)) is JobStatus.SUCCEEDED
+
+
+def test_an_end_without_report_is_not_a_success(jobs: FakeJobs) -> None:
+    """Exit code 0 without a report is lost: nothing says that anything was done."""
+    jobs.script("sys.exit(0)")
+    engine = jobs.engine()
+    assert ended(engine, jobs.submit(engine)) is JobStatus.LOST
+
+
+def test_a_crash_without_report_is_a_failure(jobs: FakeJobs) -> None:
+    """An exit code other than 0 without a report is failed, and the log has the reason."""
+    jobs.script("raise SystemExit('out of luck')")
+    engine = jobs.engine()
+    handle = jobs.submit(engine)
+    assert ended(engine, handle) is JobStatus.FAILED
+    assert engine.log_tail(handle) == "out of luck"
+
+
+def test_a_job_killed_by_the_system_is_killed(jobs: FakeJobs) -> None:
+    """A job that a signal ended, as the kernel does when memory is short, is killed and not failed."""
+    jobs.script("os.kill(os.getpid(), signal.SIGKILL)")
+    engine = jobs.engine()
+    assert ended(engine, jobs.submit(engine)) is JobStatus.KILLED
+
+
+def test_kill_ends_grandchildren_that_ignore_the_signal(jobs: FakeJobs) -> None:
+    """A grandchild that ignores SIGTERM and left the process group is gone within the time that kill was given."""
+    jobs.script(
+        """
+        stubborn = "import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); time.sleep(60)"
+        child = subprocess.Popen([sys.executable, "-c", stubborn], stdout=subprocess.PIPE, process_group=0)
+        child.stdout.readline()
+        put("pid", child.pid)
+        time.sleep(60)
+        """
+    )
+    engine = jobs.engine()
+    handle = jobs.submit(engine)
+    grandchild = pid_in(jobs.work(handle) / "pid")
+    started = time.monotonic()
+    engine.kill(handle, timeout_seconds=2.0)
+    assert time.monotonic() - started < 2.5
+    assert not running(grandchild)
+    assert engine.status(handle) is JobStatus.KILLED
+
+
+def test_a_job_runs_until_its_last_process_is_gone(jobs: FakeJobs) -> None:
+    """A child that outlives the job's first process, as a JVM can, keeps the job running and can be killed."""
+    jobs.script(f"child = subprocess.Popen(['sleep', '60']); put('pid', child.pid); report()  # {SLEEP}")
+    engine = jobs.engine()
+    handle = jobs.submit(engine)
+    child = pid_in(jobs.work(handle) / "pid")
+    assert eventually(lambda: not running(int(handle.job_id.split(":")[0])))
+    assert engine.status(handle) is JobStatus.RUNNING
+    engine.kill(handle, timeout_seconds=5.0)
+    assert not running(child)
+
+
+def test_killing_a_job_that_has_ended_changes_nothing(jobs: FakeJobs) -> None:
+    """A kill that comes too late leaves the status as it was."""
+    jobs.script("report()")
+    engine = jobs.engine()
+    handle = jobs.submit(engine)
+    assert ended(engine, handle) is JobStatus.SUCCEEDED
+    engine.kill(handle)
+    assert engine.status(handle) is JobStatus.SUCCEEDED
+
+
+def test_a_stored_handle_works_in_another_process(jobs: FakeJobs) -> None:
+    """A process that has only the handle's JSON sees that the job runs, and kills it."""
+    jobs.script(SLEEP)
+    handle = jobs.submit()
+    code = """
+        import json, sys
+        from airflow_hudi_maint.core.engines.local import LocalSparkEngine
+        from airflow_hudi_maint.core.model.job import JobHandle
+        handle = JobHandle.from_json(json.loads(sys.argv[1]))
+        engine = LocalSparkEngine()
+        before = engine.status(handle)
+        engine.kill(handle, timeout_seconds=5)
+        print(before.value, engine.status(handle).value)
+    """
+    other = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), json.dumps(handle.to_json())],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (other.stdout.split(), other.stderr) == (["running", "killed"], "")
+
+
+def test_a_handle_whose_number_went_to_another_process_is_lost(jobs: FakeJobs) -> None:
+    """The start time tells a process from a later one with its number: the later one is neither running nor killed."""
+    jobs.script(SLEEP)
+    engine = jobs.engine()
+    handle = jobs.submit(engine)
+    pid, _, path = handle.job_id.split(":", 2)
+    earlier = JobHandle(engine="local", job_id=f"{pid}:1:{path}")
+    assert engine.status(earlier) is JobStatus.LOST
+    engine.kill(earlier, timeout_seconds=1.0)
+    assert running(int(pid))
+
+
+def test_a_job_dies_with_the_process_that_submitted_it(jobs: FakeJobs) -> None:
+    """When a worker is killed outright, the job and the child that stands for its JVM end by themselves."""
+    jobs.script(
+        f"""
+        sys.path.insert(0, {str(JOBS)!r})
+        import session
+        session.PARENT_POLL_SECONDS = 0.1
+        session.guard_against_orphanhood()
+        put("pid", subprocess.Popen(["sleep", "60"]).pid)
+        time.sleep(60)
+        """
+    )
+    code = """
+        import sys, time
+        from pathlib import Path
+        from airflow_hudi_maint.core.engines.local import LocalSparkEngine
+        from airflow_hudi_maint.core.model.job import JobKind, JobRequest
+        bundle, java_home, jobs_dir, work_dir = sys.argv[1:]
+        engine = LocalSparkEngine(bundle=bundle, java_home=java_home, jobs_dir=Path(jobs_dir), work_dir=Path(work_dir))
+        request = JobRequest(kind=JobKind.DELETE_PARTITIONS, base_path="/lake/trips", table_name="trips")
+        print(engine.submit(request).job_id, flush=True)
+        time.sleep(60)
+    """
+    arguments = [str(path) for path in (jobs.bundle, jobs.java_home, jobs.jobs_dir, jobs.work_dir)]
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(code), *arguments], stdout=subprocess.PIPE) as worker:
+        assert worker.stdout is not None
+        handle = JobHandle(engine="local", job_id=worker.stdout.readline().decode().strip())
+        jobs.handles.append(handle)
+        child = pid_in(jobs.work(handle) / "pid")
+        worker.send_signal(signal.SIGKILL)
+    assert eventually(lambda: not running(child))
+    assert eventually(lambda: jobs.engine().status(handle) is JobStatus.LOST)
+
+
+def test_secrets_are_in_one_file_that_others_cannot_read(jobs: FakeJobs) -> None:
+    """The properties file has mode 0600 in a 0700 directory; command line, repr and handle hold no setting."""
+    jobs.script("put('cmdline', Path('/proc/self/cmdline').read_text()); time.sleep(60)")
+    engine = jobs.engine(**{"spark.hadoop.fs.s3a.secret.key": "hunter2"})
+    handle = jobs.submit(engine)
+    work = jobs.work(handle)
+    properties = work / "spark.properties"
+    assert stat.S_IMODE(properties.stat().st_mode) == 0o600
+    assert stat.S_IMODE((work / "request.json").stat().st_mode) == 0o600
+    assert stat.S_IMODE((work / "job.log").stat().st_mode) == 0o600
+    assert stat.S_IMODE(work.stat().st_mode) == 0o700
+    assert "spark.hadoop.fs.s3a.secret.key=hunter2\n" in properties.read_text()
+    assert eventually((work / "cmdline").is_file)
+    assert "delete_partitions.py" in (work / "cmdline").read_text()
+    assert "hunter2" not in (work / "cmdline").read_text() + repr(engine) + repr(handle)
+
+
+def test_the_environment_is_the_jobs_own(jobs: FakeJobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another Spark's variables and Airflow's configuration stay out; Java, Python and the loopback address are set."""
+    monkeypatch.setenv("SPARK_HOME", "/opt/other-spark")
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--conf a=b pyspark-shell")
+    monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "postgresql://u:p@db/airflow")
+    monkeypatch.setenv("AWS_PROFILE", "lake")
+    jobs.script("report(rows=[dict(os.environ)])")
+    engine = jobs.engine()
+    handle = jobs.submit(engine)
+    ended(engine, handle)
+    report = engine.report(handle)
+    assert report is not None
+    environment = report.rows[0]
+    assert "SPARK_HOME" not in environment
+    assert "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN" not in environment
+    assert environment["AWS_PROFILE"] == "lake"
+    assert environment["JAVA_HOME"] == str(jobs.java_home)
+    assert environment["PYSPARK_PYTHON"] == sys.executable
+    assert environment["SPARK_LOCAL_IP"] == "127.0.0.1"
+    arguments = f"--properties-file {jobs.work(handle) / 'spark.properties'} pyspark-shell"
+    assert environment["PYSPARK_SUBMIT_ARGS"] == arguments
+
+
+def test_spark_is_told_its_own_name_of_the_storage(jobs: FakeJobs) -> None:
+    """The request that the job reads has s3a:// where fsspec says s3://."""
+    jobs.script("report(rows=[json.loads(Path(sys.argv[1]).read_text())])")
+    engine = jobs.engine()
+    handle = engine.submit(request("s3://lake/trips"))
+    jobs.handles.append(handle)
+    ended(engine, handle)
+    report = engine.report(handle)
+    assert report is not None
+    assert report.rows[0]["base_path"] == "s3a://lake/trips"
+
+
+def test_storage_of_this_process_is_refused(jobs: FakeJobs) -> None:
+    """memory:// is refused before anything starts, and no work directory is left."""
+    with pytest.raises(InvalidSettingError, match="memory://lake"):
+        jobs.engine().submit(request("memory://lake/trips"))
+    assert list(jobs.work_dir.iterdir()) == []
+
+
+def test_a_submit_that_fails_leaves_nothing(jobs: FakeJobs) -> None:
+    """When the bundle is not there, the error names it and the work directory is removed."""
+    jobs.bundle.unlink()
+    with pytest.raises(BundleError, match="bundle_2"):
+        jobs.submit()
+    assert list(jobs.work_dir.iterdir()) == []
+
+
+def test_the_log_tail_is_the_end_of_both_outputs(jobs: FakeJobs) -> None:
+    """The tail has as many lines as asked for, standard error's included, and survives bytes that are no text."""
+    jobs.script(
+        """
+        for number in range(100):
+            print("line", number)
+        sys.stderr.buffer.write(b"\\xff last\\n")
+        """
+    )
+    engine = jobs.engine()
+    handle = jobs.submit(engine)
+    ended(engine, handle)
+    assert engine.log_tail(handle, lines=3).splitlines() == ["line 98", "line 99", "� last"]
+    assert len(engine.log_tail(handle).splitlines()) == 40
+
+
+def test_a_report_is_whole_or_absent(jobs: FakeJobs) -> None:
+    """While a job writes its report again and again through the job's own writer, a reader never sees half of one."""
+    jobs.script(
+        f"""
+        sys.path.insert(0, {str(JOBS)!r})
+        import session
+        rows = [{{"text": "x" * 1000}}] * 200
+        while True:
+            session.write_json(Path(sys.argv[2]), document={{"version": 1, "ok": True, "rows": rows, "seconds": 1}})
+        """
+    )
+    engine = jobs.engine()
+    handle = jobs.submit(engine)
+    file = jobs.work(handle) / "report.json"
+    assert eventually(file.is_file)
+    until = time.monotonic() + 0.5
+    while time.monotonic() < until:
+        report = engine.report(handle)
+        assert report is not None
+        assert len(report.rows) == 200
+
+
+def test_progress_that_is_no_progress_is_none(jobs: FakeJobs) -> None:
+    """A progress file of another shape is not worth an error."""
+    jobs.script("put('progress.json', {'version': 99}); report()")
+    engine = jobs.engine()
+    handle = jobs.submit(engine)
+    ended(engine, handle)
+    assert engine.progress(handle) is None
+
+
+def test_close_removes_the_work_directory_and_may_be_repeated(jobs: FakeJobs) -> None:
+    """After close nothing is left on disk; a handle that was closed reads as lost, without a report."""
+    jobs.script("report()")
+    engine = jobs.engine()
+    handle = jobs.submit(engine)
+    ended(engine, handle)
+    engine.close(handle)
+    engine.close(handle)
+    assert list(jobs.work_dir.iterdir()) == []
+    assert (engine.status(handle), engine.report(handle), engine.log_tail(handle)) == (JobStatus.LOST, None, "")
+
+
+@pytest.mark.parametrize("job_id", ["", "12", "x:1:/tmp/hudi-maint-a", "12:1:/home/someone", "12:1:hudi-maint-a"])
+def test_a_handle_that_is_not_ours_is_refused(job_id: str) -> None:
+    """Nothing is killed or removed on the word of a handle that this engine did not make."""
+    with pytest.raises(InvalidSettingError, match="local"):
+        LocalSparkEngine().close(JobHandle(engine="local", job_id=job_id))
+
+
+def test_the_job_starts_in_its_own_session(jobs: FakeJobs) -> None:
+    """The job leads a session, so that a signal to the worker's group does not reach it half."""
+    jobs.script("report(rows=[{'session': os.getsid(0), 'pid': os.getpid()}])")
+    engine = jobs.engine()
+    handle = jobs.submit(engine)
+    ended(engine, handle)
+    report = engine.report(handle)
+    assert report is not None
+    assert report.rows[0]["session"] == report.rows[0]["pid"] != os.getsid(0)

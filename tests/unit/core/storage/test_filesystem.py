@@ -1,0 +1,121 @@
+"""The storage seam behaves alike on a local disk and on another fsspec file system."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from airflow_hudi_maint.core.errors import InvalidSettingError, StorageError
+from airflow_hudi_maint.core.storage.filesystem import Storage
+
+
+@pytest.fixture(params=["local", "memory"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    """An empty root on each implementation."""
+    if request.param == "local":
+        return Storage.open(str(tmp_path / "root"))
+    return Storage.open(f"memory://{uuid.uuid4().hex}/root")
+
+
+def test_what_is_written_is_read_back(storage: Storage) -> None:
+    """A write makes the folders it needs, and a second one replaces the first."""
+    storage.write_atomic("a/b/c.json", b"one")
+    storage.write_atomic("a/b/c.json", b"two")
+
+    assert storage.read_bytes("a/b/c.json") == b"two"
+    assert storage.read_many(["a/b/c.json", "a/b/c.json"]) == [b"two", b"two"]
+
+
+def test_a_listing_shows_one_level(storage: Storage) -> None:
+    """Files come with their sizes and times, folders without, and nothing else is there."""
+    storage.write_atomic("a/file", b"12345")
+    storage.write_atomic("a/folder/below", b"")
+
+    entries = {entry.name: entry for entry in storage.list("a")}
+    assert {"file": (False, 5), "folder": (True, 0)} == {
+        name: (entry.is_directory, entry.bytes) for name, entry in entries.items()
+    }
+    assert entries["file"].modified is not None
+    assert entries["folder"].modified is None
+
+
+def test_what_is_absent_is_said_by_name(storage: Storage) -> None:
+    """Reading or listing what is not there raises FileNotFoundError with the full path."""
+    storage.write_atomic("there", b"")
+
+    with pytest.raises(FileNotFoundError, match="root/nowhere does not exist"):
+        storage.read_bytes("nowhere")
+    with pytest.raises(FileNotFoundError, match="root/nowhere does not exist"):
+        storage.list("nowhere")
+
+
+def test_absent_directories_are_left_out_of_many(storage: Storage) -> None:
+    """Listing several directories leaves out the ones that vanished."""
+    storage.write_atomic("a/file", b"1")
+
+    assert {"a"} == set(storage.list_many(["a", "b"]))
+
+
+def test_requests_are_counted(storage: Storage) -> None:
+    """Each listing, read and write counts once."""
+    storage.write_atomic("a/file", b"1")
+    storage.list_many(["a", "b"])
+    storage.read_bytes("a/file")
+
+    assert (2, 1, 1) == (storage.requests.lists, storage.requests.reads, storage.requests.writes)
+
+
+def test_deleting_twice_is_an_error(storage: Storage) -> None:
+    """A file is deleted once."""
+    storage.write_atomic("a", b"1")
+    storage.delete("a")
+
+    assert not storage.exists("a")
+    with pytest.raises(FileNotFoundError):
+        storage.delete("a")
+
+
+def test_an_unknown_scheme_is_refused_by_name() -> None:
+    """A URL that no installed file system opens is a setting to correct, not a storage failure."""
+    with pytest.raises(InvalidSettingError, match="nosuch://bucket/table"):
+        Storage.open("nosuch://bucket/table")
+    with pytest.raises(InvalidSettingError, match="base path is empty"):
+        Storage.open("")
+
+
+def test_a_failure_of_the_storage_is_transient_and_names_the_path(tmp_path: Path) -> None:
+    """Whatever a back end raises in the middle of a listing becomes a StorageError with the path."""
+
+    class Failing(fsspec.AbstractFileSystem):
+        protocol = "failing"
+
+        def ls(self, path: str, *, detail: bool = True, **_: object) -> list[object]:
+            msg = "connection reset"
+            raise ConnectionResetError(msg)
+
+    storage = Storage(root="failing://bucket", file_system=Failing(), prefix="bucket")
+
+    with pytest.raises(StorageError, match=r"failing://bucket/day=1: ConnectionResetError: connection reset"):
+        storage.list("day=1")
+    with pytest.raises(StorageError, match="failing://bucket/day=2"):
+        storage.list_many(["day=2"])
+
+
+def test_a_write_that_fails_leaves_the_old_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the disk fails before the rename, the old file is whole and no temporary file stays."""
+    storage = Storage.open(str(tmp_path))
+    storage.write_atomic("file", b"old")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StorageError, match="No space left"):
+        storage.write_atomic("file", b"new")
+
+    assert b"old" == storage.read_bytes("file")
+    assert ["file"] == os.listdir(tmp_path)

@@ -1,0 +1,70 @@
+"""Instant files are decoded by their content, and what cannot be decoded is named."""
+
+from __future__ import annotations
+
+import io
+
+import fastavro
+import pytest
+
+from airflow_hudi_maint.core.errors import CorruptTableError
+from airflow_hudi_maint.core.model.commit import Operation
+from airflow_hudi_maint.core.storage import instants
+
+_SCHEMA = {"type": "record", "name": "r", "fields": [{"name": "operationType", "type": ["null", "string"]}]}
+
+
+def _avro(record: dict[str, object]) -> bytes:
+    buffer = io.BytesIO()
+    fastavro.writer(buffer, fastavro.parse_schema(_SCHEMA), [record])
+    return buffer.getvalue()
+
+
+def test_each_encoding_is_told_by_its_first_bytes() -> None:
+    """Empty files, JSON and Avro decode to the same kind of record."""
+    assert {} == instants.decode(b"", name="x")
+    assert {"operationType": "CLUSTER"} == instants.decode(b'{"operationType": "CLUSTER"}', name="x")
+    assert {"operationType": "CLUSTER"} == instants.decode(_avro({"operationType": "CLUSTER"}), name="x")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"{", b"[]", b"\x00\x01", b"Obj\x01", _avro({"operationType": "UPSERT"})[:-20], b"Obj\x01" + b"\xff" * 40],
+    ids=["half a JSON", "a JSON array", "binary", "a bare magic", "a cut Avro file", "Avro noise"],
+)
+def test_what_cannot_be_decoded_names_its_file(data: bytes) -> None:
+    """Broken content raises CorruptTableError with the file's name, never an error of a decoder."""
+    with pytest.raises(CorruptTableError, match=r"lake/t/20261130\.commit"):
+        instants.decode(data, name="lake/t/20261130.commit")
+
+
+def test_commit_metadata_keeps_what_was_written_and_replaced() -> None:
+    """Partitions that were written and partitions whose files were replaced are both touched."""
+    metadata = instants.commit_metadata(
+        {
+            "operationType": "CLUSTER",
+            "partitionToWriteStats": {"a": [{"fileId": "f", "path": "a/f.parquet", "numWrites": 3, "fileSizeInBytes": 9}]},
+            "partitionToReplaceFileIds": {"b": ["g"]},
+            "extraMetadata": {"schema": "{}"},
+        },
+        name="x",
+    )
+
+    assert frozenset({"a", "b"}) == metadata.touched_partitions
+    assert (3, 9) == (metadata.written["a"][0].records, metadata.written["a"][0].bytes)
+    assert metadata.operation == Operation.CLUSTER
+    assert metadata.rewrites_only
+
+
+def test_metadata_of_another_shape_is_corrupt() -> None:
+    """A record that decodes but is no commit is refused by name."""
+    with pytest.raises(CorruptTableError, match="x is no commit metadata"):
+        instants.commit_metadata({"partitionToWriteStats": {"a": [{}]}}, name="x")
+
+
+def test_rollback_and_restore_name_their_partitions() -> None:
+    """A restore is many rollbacks; their partitions are joined."""
+    rollback = {"partitionMetadata": {"a": {}, "b": {}}}
+
+    assert frozenset({"a", "b"}) == instants.rolled_back_partitions(rollback, name="x")
+    assert frozenset({"a", "b"}) == instants.rolled_back_partitions({"hoodieRestoreMetadata": {"1": [rollback]}}, name="x")

@@ -1,0 +1,278 @@
+"""The JSON between this package and the job scripts: both sides are held to it, with a Spark that is none."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import airflow_hudi_maint
+from airflow_hudi_maint.core.errors import InvalidSettingError
+from airflow_hudi_maint.core.model.job import (
+    JobHandle,
+    JobKind,
+    JobProgress,
+    JobReport,
+    JobRequest,
+    JobStatus,
+    JobTotals,
+    JsonValue,
+)
+
+JOBS = Path(airflow_hudi_maint.__file__).parent / "jobs"
+FAKE_SPARK = """
+    # Enough of pyspark for the job scripts: each call is a line on standard output.
+    import json
+
+    class Row:
+        def asDict(self, recursive):
+            return {"timestamp": "20261130120000000", "state": "COMPLETED"}
+
+    class Frame:
+        columns = ["_hoodie_commit_time", "id", "day"]
+        def collect(self): return [Row()]
+        def select(self, *names): print("select", *names); return self
+        def limit(self, rows): print("limit", rows); return self
+        def format(self, name): return self
+        def options(self, **options): print("options", json.dumps(options)); return self
+        def mode(self, name): return self
+        def save(self, path): print("save", path)
+        def load(self, path): return self
+        @property
+        def write(self): return self
+
+    class Settings(dict):
+        def set(self, name, value): print("set", name, value); self[name] = value
+        def unset(self, name): print("unset", name); del self[name]
+
+    class SparkSession:
+        version = "3.5.9"
+        conf = Settings()
+        read = Frame()
+        def sql(self, text):
+            print("sql", text)
+            if "explode" in text:
+                raise RuntimeError("boom") from ValueError("cause")
+            return Frame()
+        def stop(self): print("stop")
+
+    class Builder:
+        def getOrCreate(self): return SparkSession()
+
+    SparkSession.builder = Builder()
+"""
+
+
+class Ran:
+    """What a script did: its report, its exit code, the calls to Spark."""
+
+    def __init__(self, request: JobRequest | dict[str, JsonValue], *, tmp_path: Path, script: str) -> None:
+        package = tmp_path / "fake" / "pyspark" / "sql"
+        package.mkdir(parents=True)
+        (package.parent / "__init__.py").touch()
+        (package / "__init__.py").write_text(textwrap.dedent(FAKE_SPARK), encoding="utf-8")
+        document = request.to_json() if isinstance(request, JobRequest) else request
+        (tmp_path / "request.json").write_text(json.dumps(document), encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, str(JOBS / f"{script}.py"), str(tmp_path / "request.json"), str(tmp_path / "report.json")],
+            env={**os.environ, "PYTHONPATH": str(tmp_path / "fake")},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (tmp_path / "report.json").is_file(), done.stderr
+        self.report = JobReport.from_json(json.loads((tmp_path / "report.json").read_text()))
+        self.code = done.returncode
+        self.calls = done.stdout.splitlines()
+
+    def options(self) -> dict[str, str]:
+        line = next(line for line in self.calls if line.startswith("options "))
+        options: dict[str, str] = json.loads(line.removeprefix("options "))
+        return options
+
+
+def request(kind: JobKind, **arguments: JsonValue) -> JobRequest:
+    return JobRequest(
+        kind=kind,
+        base_path="/lake/o'trips",
+        table_name="trips",
+        write_options={"hoodie.write.table.version": "6"},
+        arguments=arguments,
+        totals=JobTotals(files=12, bytes=94_000_000),
+    )
+
+
+def delete(*partitions: str) -> JobRequest:
+    return request(
+        JobKind.DELETE_PARTITIONS,
+        partitions=list(partitions),
+        record_key_fields=["id"],
+        ordering_fields=[],
+        partition_fields=["day", "hour"],
+        hive_style=True,
+        url_encode=False,
+        table_type="MERGE_ON_READ",
+        keygenerator=None,
+    )
+
+
+def test_there_is_a_script_for_each_kind() -> None:
+    """The engine finds a script by the name of its kind."""
+    assert all((JOBS / f"{kind.value}.py").is_file() for kind in JobKind)
+
+
+def test_deleting_names_every_partition_and_reads_no_row(tmp_path: Path) -> None:
+    """The request that this package writes becomes the writer's options, and the report reads back."""
+    ran = Ran(delete("day=1/hour=2", "day=3/hour=4"), tmp_path=tmp_path, script="delete_partitions")
+    assert (ran.code, ran.report.ok, ran.report.error_message) == (0, True, None)
+    assert ran.report.rows == ({"partition": "day=1/hour=2"}, {"partition": "day=3/hour=4"})
+    assert ran.report.spark_version == "3.5.9"
+    assert "select `id` `day`" in ran.calls
+    assert "limit 0" in ran.calls
+    assert ran.options() == {
+        "hoodie.write.complex.keygen.validation.enable": "false",
+        "hoodie.write.table.version": "6",
+        "hoodie.table.name": "trips",
+        "hoodie.datasource.write.operation": "delete_partition",
+        "hoodie.datasource.write.partitions.to.delete": "day=1/hour=2,day=3/hour=4",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "day,hour",
+        "hoodie.datasource.write.hive_style_partitioning": "true",
+        "hoodie.datasource.write.partitionpath.urlencode": "false",
+        "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+    }
+
+
+@pytest.mark.parametrize(
+    ("partitions", "words"),
+    [(["day=*"], "'day=*'"), ([], "No partition"), (["day=1", "day=a,b"], "'day=a,b'"), ([" "], "blank")],
+)
+def test_what_hudi_would_read_otherwise_is_refused(tmp_path: Path, partitions: list[str], words: str) -> None:
+    """A wildcard, no name, a name with a comma and a blank name never reach Hudi; the report names the offender."""
+    ran = Ran(delete(*partitions), tmp_path=tmp_path, script="delete_partitions")
+    assert (ran.code, ran.report.ok, ran.report.error_class) == (1, False, "ValueError")
+    assert words in str(ran.report.error_message)
+    assert not [call for call in ran.calls if call.startswith("save")]
+
+
+def test_scheduling_sets_options_for_one_call_and_takes_them_back(tmp_path: Path) -> None:
+    """Options with commas and equal signs go by the session; the path is quoted with a backslash."""
+    asked = request(
+        JobKind.SCHEDULE_CLUSTERING,
+        partitions=["day=1", "day=it's"],
+        sort_columns=["city", "at"],
+        layout="hilbert",
+        options={"hoodie.clustering.plan.strategy.max.num.groups": "40"},
+    )
+    ran = Ran(asked, tmp_path=tmp_path, script="schedule_clustering")
+    assert (ran.code, ran.report.ok) == (0, True)
+    names = [
+        "hoodie.table.services.incremental.enabled",
+        "hoodie.write.table.version",
+        "hoodie.clustering.plan.strategy.max.num.groups",
+    ]
+    assert ran.calls == [
+        *(f"set {name} {value}" for name, value in zip(names, ["false", "6", "40"], strict=True)),
+        (
+            r"sql CALL run_clustering(path => '/lake/o\'trips', op => 'schedule', "
+            r"selected_partitions => 'day=1,day=it\'s', order => 'city,at', order_strategy => 'hilbert')"
+        ),
+        *(f"unset {name}" for name in names),
+        "stop",
+    ]
+
+
+def test_a_table_without_partitions_is_scheduled_whole(tmp_path: Path) -> None:
+    """Without partitions and sort columns the call has neither argument."""
+    asked = request(JobKind.SCHEDULE_CLUSTERING, partitions=[], sort_columns=[])
+    ran = Ran(asked, tmp_path=tmp_path, script="schedule_clustering")
+    assert r"sql CALL run_clustering(path => '/lake/o\'trips', op => 'schedule')" in ran.calls
+
+
+def test_an_unknown_layout_is_refused(tmp_path: Path) -> None:
+    """The report names the layout and those there are."""
+    asked = request(JobKind.SCHEDULE_CLUSTERING, partitions=[], sort_columns=["a"], layout="spiral")
+    ran = Ran(asked, tmp_path=tmp_path, script="schedule_clustering")
+    assert ran.report.error_message == "ValueError: Layout 'spiral' is not one of linear, zorder, hilbert"
+
+
+def test_executing_names_its_instants(tmp_path: Path) -> None:
+    """The rows of the procedure come back in the report."""
+    asked = request(JobKind.EXECUTE_CLUSTERING, instants=["20261130120000000", "20261130130000000"])
+    ran = Ran(asked, tmp_path=tmp_path, script="execute_clustering")
+    assert ran.report.rows == ({"timestamp": "20261130120000000", "state": "COMPLETED"},)
+    assert "op => 'execute', instants => '20261130120000000,20261130130000000')" in ran.calls[1]
+
+
+@pytest.mark.parametrize("instants", [[], ["all"]])
+def test_executing_everything_by_accident_is_refused(tmp_path: Path, instants: list[JsonValue]) -> None:
+    """Hudi takes no instants for all of them; here none is an error."""
+    ran = Ran(request(JobKind.EXECUTE_CLUSTERING, instants=instants), tmp_path=tmp_path, script="execute_clustering")
+    assert (ran.code, ran.report.ok) == (1, False)
+    assert not [call for call in ran.calls if call.startswith("sql")]
+
+
+def test_an_error_comes_back_with_its_causes(tmp_path: Path) -> None:
+    """The report has the class of the error and the whole chain; the settings were taken back all the same."""
+    asked = request(JobKind.SCHEDULE_CLUSTERING, partitions=["explode"])
+    ran = Ran(asked, tmp_path=tmp_path, script="schedule_clustering")
+    assert ran.report.error_class == "RuntimeError"
+    assert ran.report.error_message == "RuntimeError: boom; caused by ValueError: cause"
+    assert "unset hoodie.write.table.version" in ran.calls
+
+
+def test_a_script_refuses_another_jobs_request(tmp_path: Path) -> None:
+    """A request for one job given to another script does nothing."""
+    ran = Ran(delete("day=1"), tmp_path=tmp_path, script="execute_clustering")
+    assert ran.report.error_message == (
+        "ValueError: Job request for 'delete_partitions' was given to the job 'execute_clustering'"
+    )
+
+
+def test_a_script_refuses_a_version_that_it_does_not_know(tmp_path: Path) -> None:
+    """The report says which version the script reads."""
+    document = {**delete("day=1").to_json(), "version": 2}
+    ran = Ran(document, tmp_path=tmp_path, script="delete_partitions")
+    assert ran.report.error_message == "ValueError: Job request of version 2; this job reads version 1"
+
+
+def test_every_document_reads_back_as_it_was_written() -> None:
+    """Request, progress, report and handle survive their JSON."""
+    asked = delete("day=1")
+    progress = JobProgress(stage="s", tasks_done=1, tasks_total=2, active_stages=1, seconds=2.5)
+    report = JobReport(ok=False, error_class="E", error_message="m", rows=({"a": 1},), seconds=1.5, spark_version="3.5")
+    handle = JobHandle(engine="local", job_id="1:2:/tmp/x")
+    assert JobRequest.from_json(json.loads(json.dumps(asked.to_json()))) == asked
+    assert JobProgress.from_json(json.loads(json.dumps(progress.to_json()))) == progress
+    assert JobReport.from_json(json.loads(json.dumps(report.to_json()))) == report
+    assert JobHandle.from_json(json.loads(json.dumps(handle.to_json()))) == handle
+
+
+def test_an_unknown_version_is_refused_by_name() -> None:
+    """The message says which version was found and which is read."""
+    with pytest.raises(InvalidSettingError, match=r"job report of version 7 .* reads version 1"):
+        JobReport.from_json({"version": 7, "ok": True})
+
+
+def test_equal_requests_have_equal_application_names() -> None:
+    """The name depends on what is asked for and on nothing else, so that a retry finds an earlier try."""
+    assert delete("day=1").application_name == delete("day=1").application_name
+    assert delete("day=1").application_name != delete("day=2").application_name
+    assert delete("day=1").application_name.startswith("hudi-maint-delete-partitions-trips-")
+
+
+def test_options_that_may_be_secret_are_not_in_the_repr() -> None:
+    """A lock provider's password is a write option."""
+    asked = JobRequest(kind=JobKind.DELETE_PARTITIONS, base_path="/a", table_name="t", write_options={"p": "hunter2"})
+    assert "hunter2" not in repr(asked)
+
+
+def test_only_running_is_not_ended() -> None:
+    """A loop over statuses ends on each of the others."""
+    assert [status for status in JobStatus if not status.ended] == [JobStatus.RUNNING]
