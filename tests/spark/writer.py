@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,13 @@ class HudiWriter:
         self.hudi_version = hudi_version
         java = find_java()
         jar = resolve_bundle(f"{BUNDLE}:{hudi_version}", java=java, pyspark=find_pyspark(sys.executable))
+        self._scratch = tempfile.TemporaryDirectory(prefix="hudi-writer-")
         self._process = subprocess.Popen(
             [sys.executable, str(SCRIPT), str(jar)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            cwd=self._scratch.name,
             env={**os.environ, "JAVA_HOME": str(java.home), "SPARK_LOCAL_IP": "127.0.0.1"},
             text=True,
         )
@@ -42,6 +45,7 @@ class HudiWriter:
         self._process.wait(timeout=60)
         if self._process.stdout:
             self._process.stdout.close()
+        self._scratch.cleanup()
 
     def insert(self, path: Path, rows: list[list[Any]], **options: str) -> None:
         """Insert rows in one commit: always into new file groups."""
@@ -50,6 +54,10 @@ class HudiWriter:
     def upsert(self, path: Path, rows: list[list[Any]], **options: str) -> None:
         """Upsert rows in one commit."""
         self._ask("write", path=str(path), rows=rows, operation="upsert", options=_dotted(options))
+
+    def insert_overwrite(self, path: Path, rows: list[list[Any]], **options: str) -> None:
+        """Replace the partitions that the rows are in."""
+        self._ask("write", path=str(path), rows=rows, operation="insert_overwrite", options=_dotted(options))
 
     def counts(self, path: Path) -> dict[str, int]:
         """Rows by partition path, as Spark reads the table."""

@@ -9,15 +9,21 @@ from typing import TYPE_CHECKING
 from airflow_hudi_maint.core.errors import EngineError
 from airflow_hudi_maint.core.maintenance.execution import execute_clustering
 from airflow_hudi_maint.core.maintenance.ownership import pending_of_ours, record_ours
-from airflow_hudi_maint.core.maintenance.steps import StepJob, StepReported, run_step_job, settle_previous, write_step_report
+from airflow_hudi_maint.core.maintenance.steps import (
+    StepJob,
+    StepReported,
+    run_step_job,
+    settle_previous,
+    write_step_report,
+)
 from airflow_hudi_maint.core.model.commit import PendingPlan, PlanKind
 from airflow_hudi_maint.core.model.job import JobKind
 from airflow_hudi_maint.core.model.plan import ClusteringPlan, ClusteringSettings
 from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
+from airflow_hudi_maint.core.model.units import human_bytes
 from airflow_hudi_maint.core.planning.clustering import clustering_options
 from airflow_hudi_maint.core.planning.clustering import plan_clustering as plan_clustering_slices
 from airflow_hudi_maint.core.planning.small_files import plan_small_file_compaction
-from airflow_hudi_maint.core.reporting.units import human_bytes
 from airflow_hudi_maint.core.storage.schema import table_schema
 
 if TYPE_CHECKING:

@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.core.errors import PlanOutdatedError, UnknownInstantError
 from airflow_hudi_maint.core.maintenance.ownership import pending_of_ours
-from airflow_hudi_maint.core.maintenance.steps import StepJob, StepReported, run_step_job, settle_previous, write_step_report
+from airflow_hudi_maint.core.maintenance.steps import (
+    StepJob,
+    StepReported,
+    run_step_job,
+    settle_previous,
+    write_step_report,
+)
 from airflow_hudi_maint.core.model.commit import CommitMetadata, Operation, PendingPlan, PlanKind
 from airflow_hudi_maint.core.model.instant import Action, Instant
 from airflow_hudi_maint.core.model.job import JobKind, JobTotals
 from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
-from airflow_hudi_maint.core.reporting.units import human_bytes
+from airflow_hudi_maint.core.model.units import human_bytes
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -24,8 +24,8 @@ from airflow_hudi_maint.core.model.job import JobKind, JobTotals
 from airflow_hudi_maint.core.model.plan import ExpiryEntry, ExpiryPlan
 from airflow_hudi_maint.core.model.policy import PolicySet
 from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
+from airflow_hudi_maint.core.model.units import human_bytes
 from airflow_hudi_maint.core.planning import expiry as planner
-from airflow_hudi_maint.core.reporting.units import human_bytes
 from airflow_hudi_maint.core.storage.schema import table_schema
 
 if TYPE_CHECKING:

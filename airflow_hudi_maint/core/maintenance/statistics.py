@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_hudi_maint.core.reporting.units import human_bytes
+from airflow_hudi_maint.core.model.units import human_bytes
 from airflow_hudi_maint.core.storage import statistics as reader
 
 if TYPE_CHECKING:

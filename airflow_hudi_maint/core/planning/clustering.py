@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from airflow_hudi_maint.core.errors import InvalidSettingError
 from airflow_hudi_maint.core.model.file_slice import FileSlice
 from airflow_hudi_maint.core.model.plan import ClusteringPlan, ClusteringSettings, PlanBasis
+from airflow_hudi_maint.core.model.units import counted, human_bytes
 from airflow_hudi_maint.core.planning.rewrites import Candidate, plan_rewrites
-from airflow_hudi_maint.core.planning.wording import counted, human_bytes
 
 _NOTHING_PENDING: Mapping[str, str] = {}
 
@@ -46,7 +46,7 @@ def plan_clustering(
     >>> slices = {"day=1": [file_slice("day=1", "a"), file_slice("day=1", "b")], "day=2": [file_slice("day=2", "c")]}
     >>> for entry in plan_clustering(slices, ClusteringSettings(), basis=basis).entries:
     ...     print(entry.partition_path, entry.decision, "-", entry.reason)
-    day=1 cluster - 2 small files of 2.0 MiB become 1 in 1 group
+    day=1 cluster - 2 small files of 2 MiB become 1 in 1 group
     day=2 keep - 1 small file: one file rewritten to one gains nothing
     """
     return plan_rewrites(

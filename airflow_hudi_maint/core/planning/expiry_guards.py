@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from airflow_hudi_maint.core.errors import GuardTrippedError, InvalidSettingError
 from airflow_hudi_maint.core.model.plan import ExpiryPlan
-from airflow_hudi_maint.core.planning.wording import human_bytes
+from airflow_hudi_maint.core.model.units import human_bytes
 
 DEFAULT_MAX_SHARE = 0.5
 

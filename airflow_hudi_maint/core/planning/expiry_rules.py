@@ -13,8 +13,9 @@ from datetime import datetime, timedelta, tzinfo
 from airflow_hudi_maint.core.model.instant import instant_moment
 from airflow_hudi_maint.core.model.policy import PolicyKind, TTLPolicy
 from airflow_hudi_maint.core.model.statistics import PartitionStatistics
+from airflow_hudi_maint.core.model.units import counted, human_bytes
 from airflow_hudi_maint.core.planning.partition_values import ValueOrder
-from airflow_hudi_maint.core.planning.wording import compared_bytes, counted, human_bytes, ordinal
+from airflow_hudi_maint.core.planning.wording import compared_bytes, ordinal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

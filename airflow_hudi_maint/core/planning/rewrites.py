@@ -9,8 +9,9 @@ from typing import TypeAlias
 from airflow_hudi_maint.core.errors import InvalidSettingError, UnknownPartitionError
 from airflow_hudi_maint.core.model.file_slice import FileSlice
 from airflow_hudi_maint.core.model.plan import ClusteringEntry, ClusteringPlan, ClusteringSettings, Decision, PlanBasis
+from airflow_hudi_maint.core.model.units import counted, human_bytes
 from airflow_hudi_maint.core.planning.clustering_groups import ClusteringGroup, is_small, pack_groups
-from airflow_hudi_maint.core.planning.wording import counted, human_bytes, some_of
+from airflow_hudi_maint.core.planning.wording import some_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from airflow_hudi_maint.core.errors import InvalidSettingError
 from airflow_hudi_maint.core.model.file_slice import FileSlice
 from airflow_hudi_maint.core.model.plan import ClusteringPlan, ClusteringSettings, PlanBasis
+from airflow_hudi_maint.core.model.units import counted
 from airflow_hudi_maint.core.planning.clustering import gains_nothing
 from airflow_hudi_maint.core.planning.rewrites import Candidate, plan_rewrites
-from airflow_hudi_maint.core.planning.wording import compared_bytes, counted
+from airflow_hudi_maint.core.planning.wording import compared_bytes
 
 PURPOSE = "small-files"
 _NOTHING_PENDING: Mapping[str, str] = {}
@@ -68,7 +69,7 @@ def plan_small_file_compaction(
     ...     watermark=Watermark(requested_time="20261130000000000"), created_at="",
     ... )
     >>> plan_small_file_compaction({"day=1": []}, ClusteringSettings(), basis=basis).entries[0].reason
-    'no small file: 0 files, none below 300.0 MiB'
+    'no small file: 0 files, none below 300 MiB'
     """
     if settings.sort_columns:
         raise InvalidSettingError(

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-_BINARY_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")
+from airflow_hudi_maint.core.model.units import human_bytes
+
 _TEENS = range(11, 14)
-
-
-def human_bytes(count: int) -> str:
-    """Write a number of bytes for people.
-
-    >>> human_bytes(512), human_bytes(1536), human_bytes(5 * 1024**3)
-    ('512 B', '1.5 KiB', '5.0 GiB')
-    """
-    if abs(count) < 1024:  # noqa: PLR2004 the step between binary units
-        return f"{count} B"
-    power = min((abs(count).bit_length() - 1) // 10, len(_BINARY_UNITS))
-    return f"{count / 1024**power:.1f} {_BINARY_UNITS[power - 1]}"
 
 
 def compared_bytes(count: int, *, limit: int) -> tuple[str, str]:
@@ -39,15 +28,6 @@ def ordinal(number: int) -> str:
     endings = {1: "st", 2: "nd", 3: "rd"}
     ending = "th" if number % 100 in _TEENS else endings.get(number % 10, "th")
     return f"{number}{ending}"
-
-
-def counted(number: int, noun: str) -> str:
-    """Write a number with its noun; the plural takes an s.
-
-    >>> counted(1, "small file"), counted(3, "group")
-    ('1 small file', '3 groups')
-    """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def some_of(names: Iterable[str], *, shown: int = 5) -> str:

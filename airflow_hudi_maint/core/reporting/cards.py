@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from airflow_hudi_maint.core.model.statistics import TableStatistics
-from airflow_hudi_maint.core.reporting.units import human_bytes, human_change, human_count
+from airflow_hudi_maint.core.model.units import human_bytes, human_change, human_count
 
 _LABELS = {
     "partitions": "partitions",

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.core.model.statistics import TableStatistics, quantile
+from airflow_hudi_maint.core.model.units import counted, human_bytes
 from airflow_hudi_maint.core.reporting.svg import Canvas, Ink, inline_svg
-from airflow_hudi_maint.core.reporting.units import counted, human_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
+from airflow_hudi_maint.core.model.units import counted, human_bytes, human_count
 from airflow_hudi_maint.core.reporting.facts import DONE, REWRITES, ReportFacts
-from airflow_hudi_maint.core.reporting.units import counted, human_bytes, human_count
 
 
 def headline(facts: ReportFacts) -> str:

@@ -8,13 +8,13 @@ from datetime import datetime, tzinfo
 from airflow_hudi_maint.core.model.plan import ClusteringPlan, ExpiryPlan
 from airflow_hudi_maint.core.model.report import Step, StepReport
 from airflow_hudi_maint.core.model.statistics import TableStatistics
+from airflow_hudi_maint.core.model.units import human_bytes, human_count, human_instant
 from airflow_hudi_maint.core.reporting import tables
 from airflow_hudi_maint.core.reporting.cards import figures
 from airflow_hudi_maint.core.reporting.facts import REWRITES, ReportFacts
 from airflow_hudi_maint.core.reporting.histogram import size_histogram
 from airflow_hudi_maint.core.reporting.narrative import headline, state_of_table
 from airflow_hudi_maint.core.reporting.partition_chart import MAX_BARS, partition_chart
-from airflow_hudi_maint.core.reporting.units import human_bytes, human_count, human_instant
 
 _TEMPLATE = "report.html.j2"
 

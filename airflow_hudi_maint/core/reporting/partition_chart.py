@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from airflow_hudi_maint.core.model.units import counted, human_bytes
 from airflow_hudi_maint.core.reporting.facts import Fate, PartitionFate, natural_key
 from airflow_hudi_maint.core.reporting.svg import Canvas, Ink, inline_svg
-from airflow_hudi_maint.core.reporting.units import counted, human_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

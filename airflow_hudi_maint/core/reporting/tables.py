@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from airflow_hudi_maint.core.model.plan import Decision
 from airflow_hudi_maint.core.model.report import Step, StepReport
+from airflow_hudi_maint.core.model.units import counted, human_bytes, human_count, human_instant, human_seconds
 from airflow_hudi_maint.core.reporting.facts import Fate, PartitionFate, ReportFacts, natural_key
 from airflow_hudi_maint.core.reporting.partition_chart import FATE_INKS
-from airflow_hudi_maint.core.reporting.units import counted, human_bytes, human_count, human_instant, human_seconds
 
 MAX_ROWS = 500
 

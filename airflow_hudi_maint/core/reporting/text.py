@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from airflow_hudi_maint.core.model.report import StepReport
 from airflow_hudi_maint.core.model.statistics import TableStatistics
+from airflow_hudi_maint.core.model.units import human_seconds
 from airflow_hudi_maint.core.reporting.cards import figures
-from airflow_hudi_maint.core.reporting.units import human_seconds
 
 
 def render_text_summary(

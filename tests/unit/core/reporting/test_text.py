@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from airflow_hudi_maint.core.reporting import facts, partition_chart, units
+from airflow_hudi_maint.core.model import units
+from airflow_hudi_maint.core.model.units import human_bytes, human_change, human_count, human_instant, human_seconds
+from airflow_hudi_maint.core.reporting import facts, partition_chart
 from airflow_hudi_maint.core.reporting.text import render_text_summary
-from airflow_hudi_maint.core.reporting.units import human_bytes, human_change, human_count, human_instant, human_seconds
 
 sys.path.insert(0, str(Path(__file__).parent))
 import flights

@@ -1,0 +1,217 @@
+"""What goes wrong in the middle of a real job: killed, exited badly, in somebody's way."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from airflow_hudi_maint.core import maintenance
+from airflow_hudi_maint.core.engines.local import JOBS, LocalSparkEngine
+from airflow_hudi_maint.core.errors import EngineError, PendingActionError, PlanOutdatedError
+from airflow_hudi_maint.core.maintenance import JobControl
+from airflow_hudi_maint.core.model.instant import Action
+from airflow_hudi_maint.core.model.job import JobHandle
+from airflow_hudi_maint.core.model.plan import ClusteringSettings
+from airflow_hudi_maint.core.model.report import Outcome
+from tests.spark.tables import DAYS, KEEP_FOUR, make_table, rows
+from tests.spark.writer import HudiWriter
+
+pytestmark = pytest.mark.spark
+
+SETTINGS = ClusteringSettings(
+    target_file_bytes=64 * 1024 * 1024, small_file_bytes=32 * 1024 * 1024, max_group_bytes=128 * 1024 * 1024
+)
+ROWS = {f"day={day}": 30 for day in DAYS}
+
+
+def _now() -> datetime:
+    return datetime.now(tz=UTC)
+
+
+@pytest.fixture(scope="module")
+def writer(writer_of: Callable[[int], HudiWriter]) -> HudiWriter:
+    """The writer of version-9 tables."""
+    return writer_of(9)
+
+
+@pytest.fixture(scope="module")
+def pristine(writer: HudiWriter, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table to copy."""
+    path = tmp_path_factory.mktemp("pristine") / "trips"
+    make_table(writer, path)
+    return path
+
+
+@pytest.fixture
+def table(pristine: Path, tmp_path: Path) -> Path:
+    """A table of the test's own."""
+    path = tmp_path / "trips"
+    shutil.copytree(pristine, path)
+    return path
+
+
+def _jobs_dir(folder: Path, *, name: str, last_words: str) -> Path:
+    """A copy of the job scripts in which one does something else at its end."""
+    jobs = folder / "jobs"
+    shutil.copytree(JOBS, jobs)
+    script = jobs / f"{name}.py"
+    text = script.read_text()
+    assert 'if __name__ == "__main__":' in text
+    script.write_text(text + last_words)
+    return jobs
+
+
+def test_a_job_that_fails_after_its_commit_is_a_success_with_a_warning(table: Path, tmp_path: Path, writer: HudiWriter) -> None:
+    """Exit code 1 after the replace commit completed: the timeline wins, and the report says what happened."""
+    jobs = _jobs_dir(tmp_path, name="delete_partitions", last_words="    import os\n    os.unlink(__import__('sys').argv[2])\n    os._exit(1)\n")
+    workspace = maintenance.open_workspace(str(table), engine=lambda: LocalSparkEngine(jobs_dir=jobs))
+
+    reported = maintenance.expire_partitions(workspace, now=_now(), job=JobControl(), policies=KEEP_FOUR)
+
+    assert reported.report.outcome is Outcome.DONE
+    assert any("ended badly" in warning for warning in reported.report.warnings)
+    assert {f"day={day}": 30 for day in DAYS[2:]} == writer.counts(table)
+
+
+def test_a_job_that_ends_well_without_a_commit_is_a_failure(table: Path, tmp_path: Path) -> None:
+    """Exit code 0 and a report that says ok, but nothing on the timeline: an error, and no row is lost."""
+    jobs = tmp_path / "jobs"
+    jobs.mkdir()
+    report = {"version": 1, "ok": True, "error_class": None, "error_message": None, "rows": [], "seconds": 0.1}
+    (jobs / "delete_partitions.py").write_text(
+        f"import pathlib, sys\nprint('all is well')\npathlib.Path(sys.argv[2]).write_text({json.dumps(json.dumps(report))})\n"
+    )
+    workspace = maintenance.open_workspace(str(table), engine=lambda: LocalSparkEngine(jobs_dir=jobs))
+    before = workspace.table.timeline()
+
+    with pytest.raises(EngineError, match="shows no completion(.|\n)*all is well"):
+        maintenance.expire_partitions(workspace, now=_now(), job=JobControl(), policies=KEEP_FOUR)
+
+    assert before == workspace.table.timeline()
+
+
+def test_a_killed_execution_is_finished_by_a_retry(table: Path, writer: HudiWriter) -> None:
+    """Spark is killed in the middle of a rewrite; running the step again ends with one replace commit and all rows."""
+    workspace = maintenance.open_workspace(str(table))
+    scheduled = maintenance.schedule_clustering(workspace, now=_now(), settings=SETTINGS, job=JobControl())
+    (instant,) = scheduled.report.instants
+    handles: list[JobHandle] = []
+
+    def kill_when_inflight(handle: JobHandle) -> None:
+        handles.append(handle)
+        threading.Thread(target=_kill_at_inflight, args=(table, instant, handle), daemon=True).start()
+
+    with pytest.raises(EngineError):
+        maintenance.execute_clustering(
+            workspace, now=_now(), job=JobControl(on_submitted=kill_when_inflight), instants=[instant]
+        )
+    left = workspace.table.timeline().find(instant)
+    assert left is not None
+    assert not left.is_completed
+
+    retried = maintenance.execute_clustering(
+        workspace, now=_now(), job=JobControl(previous=handles[0]), instants=[instant]
+    )
+    again = maintenance.execute_clustering(
+        workspace, now=_now(), job=JobControl(previous=handles[0]), instants=[instant]
+    )
+
+    assert (Outcome.DONE, Outcome.ALREADY_DONE) == (retried.report.outcome, again.report.outcome)
+    replaced = [one for one in workspace.table.timeline() if one.action is Action.REPLACE_COMMIT]
+    assert [instant] == [one.requested_time for one in replaced if one.is_completed]
+    assert [] == [one for one in workspace.table.timeline() if not one.is_completed]
+    assert ROWS == writer.counts(table)
+
+
+def _kill_at_inflight(table: Path, instant: str, handle: JobHandle) -> None:
+    """Kill the job's whole process group as soon as the timeline shows the instant inflight."""
+    inflight = table / ".hoodie" / "timeline" / f"{instant}.clustering.inflight"
+    deadline = time.monotonic() + 300
+    while not inflight.exists() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    os.killpg(int(handle.job_id.split(":")[0]), signal.SIGKILL)
+
+
+def test_a_killed_expiry_is_finished_by_a_retry(table: Path, writer: HudiWriter) -> None:
+    """Spark is killed once the drop is on the timeline; the retry drops the planned partitions, once."""
+    workspace = maintenance.open_workspace(str(table))
+    planned = maintenance.plan_expiry(workspace, now=_now(), policies=KEEP_FOUR)
+    handles: list[JobHandle] = []
+
+    def kill_when_requested(handle: JobHandle) -> None:
+        handles.append(handle)
+        threading.Thread(target=_kill_at_first_replace, args=(table, handle), daemon=True).start()
+
+    with pytest.raises(EngineError):
+        maintenance.expire_partitions(
+            workspace, now=_now(), job=JobControl(on_submitted=kill_when_requested), plan_path=planned.path
+        )
+    assert ROWS == writer.counts(table)
+    with pytest.raises(PendingActionError, match="another writer"):
+        # Without the handle of the killed job, what it left looks like somebody else's write.
+        maintenance.expire_partitions(workspace, now=_now(), job=JobControl(), plan_path=planned.path)
+
+    retried = maintenance.expire_partitions(
+        workspace, now=_now(), job=JobControl(previous=handles[0]), plan_path=planned.path
+    )
+
+    assert retried.report.outcome is Outcome.DONE
+    replaced = [one for one in workspace.table.timeline() if one.action is Action.REPLACE_COMMIT]
+    assert list(retried.report.instants) == [one.requested_time for one in replaced]
+    assert {f"day={day}": 30 for day in DAYS[2:]} == writer.counts(table)
+
+
+def _kill_at_first_replace(table: Path, handle: JobHandle) -> None:
+    timeline = table / ".hoodie" / "timeline"
+    deadline = time.monotonic() + 300
+    while not list(timeline.glob("*.replacecommit.requested")) and time.monotonic() < deadline:
+        time.sleep(0.002)
+    os.killpg(int(handle.job_id.split(":")[0]), signal.SIGKILL)
+
+
+def test_a_plan_is_not_applied_to_a_partition_that_was_written_since(table: Path, writer: HudiWriter) -> None:
+    """A row that arrives in an expired day after the plan was made stops the whole plan, and nothing is dropped."""
+    workspace = maintenance.open_workspace(str(table), engine=lambda: pytest.fail("Spark was started"))
+    planned = maintenance.plan_expiry(workspace, now=_now(), policies=KEEP_FOUR)
+    writer.upsert(table, rows(9, day=DAYS[0]))
+
+    with pytest.raises(PlanOutdatedError, match=f"day={DAYS[0]}"):
+        maintenance.expire_partitions(workspace, now=_now(), job=JobControl(), plan_path=planned.path)
+
+    assert {**ROWS, f"day={DAYS[0]}": 40} == writer.counts(table)
+
+
+def test_a_clustering_plan_whose_input_was_overwritten_is_not_executed(table: Path, writer: HudiWriter) -> None:
+    """After an overwrite of its partition, executing the plan would bring old rows back: it is refused."""
+    workspace = maintenance.open_workspace(str(table))
+    scheduled = maintenance.schedule_clustering(
+        workspace, now=_now(), settings=SETTINGS, job=JobControl(), partitions=[f"day={DAYS[5]}"]
+    )
+    writer.insert_overwrite(table, rows(9, day=DAYS[5]))
+
+    with pytest.raises(PlanOutdatedError, match="was replaced or removed"):
+        maintenance.execute_clustering(workspace, now=_now(), job=JobControl(), instants=scheduled.report.instants)
+
+    assert {**ROWS, f"day={DAYS[5]}": 10} == writer.counts(table)
+
+
+def test_a_partition_held_by_a_pending_plan_blocks_only_itself(table: Path, writer: HudiWriter) -> None:
+    """One of two expired days is held by somebody's clustering plan: the other goes, and the report names the holder."""
+    workspace = maintenance.open_workspace(str(table))
+    pending = maintenance.schedule_clustering(
+        workspace, now=_now(), settings=SETTINGS, job=JobControl(), partitions=[f"day={DAYS[0]}"]
+    )
+    reported = maintenance.expire_partitions(workspace, now=_now(), job=JobControl(), policies=KEEP_FOUR)
+
+    assert (f"day={DAYS[1]}",) == reported.report.partitions
+    assert any(pending.report.instants[0] in warning for warning in reported.report.warnings)
+    assert {f"day={day}": 30 for day in (DAYS[0], *DAYS[2:])} == writer.counts(table)
