@@ -15,7 +15,7 @@ setup: ## Make .venv with everything; skipped in an instant when it is done
 	@$(or $(PYTHON),python3) scripts/setup.py
 
 demo: setup ## Write a Hudi table of 336,776 flights and let the DAG maintain it
-	@$(PY) demo/run.py
+	@$(PY) -m demo.run
 
 test: setup lint ## Run every check and test, with Spark, Hudi and Airflow
 	@$(PY) -m pytest

@@ -124,7 +124,7 @@ def make_environment(root: Path) -> Path:
         shutil.rmtree(environment)
     if not environment.exists():
         # Debian keeps ensurepip in a package of its own: without it, make the environment without pip.
-        plain = [sys.executable, "-m", "venv", environment]
+        plain = [sys.executable, "-m", "venv", str(environment)]
         if not (works(plain) or works([*plain, "--clear", "--without-pip"])):
             raise SetupError(f"{sys.executable} cannot make a virtual environment: install its venv module, or uv")
     begun.touch()
@@ -154,7 +154,7 @@ def install_packages(uv: Sequence[str], *, python: Path, extras: Sequence[str]) 
     what = f".[{','.join(extras)}]"
     # uv draws bars on a terminal; elsewhere it would print one line for each package.
     quiet = [] if sys.stderr.isatty() else ["--quiet"]
-    options = ["--python", python, "--constraints", "constraints.txt", "--editable", what]
+    options = ["--python", str(python), "--constraints", "constraints.txt", "--editable", what]
     run([*uv, "pip", "install", *quiet, *options], problem="the packages could not be installed")
 
 

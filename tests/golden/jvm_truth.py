@@ -125,7 +125,7 @@ class HudiJvm:
         return str(instant.getCompletionTime() if self._hudi_version >= (1,) else instant.getStateTransitionTime())
 
     def _metadata_config(self) -> JavaObject:
-        return self._hudi.common.config.HoodieMetadataConfig.newBuilder().enable(False).build()
+        return self._hudi.common.config.HoodieMetadataConfig.newBuilder().enable(False).build()  # noqa: FBT003 Java has no keywords
 
     def _file_system_view(self) -> JavaObject:
         # As Hudi's own query side does. Its shorter constructor leaves pending compactions out of the timeline, and

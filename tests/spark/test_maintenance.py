@@ -37,7 +37,13 @@ def _no_engine() -> None:
 
 @pytest.fixture(
     scope="module",
-    params=[(6, "COPY_ON_WRITE"), (6, "MERGE_ON_READ"), (8, "COPY_ON_WRITE"), (9, "COPY_ON_WRITE"), (9, "MERGE_ON_READ")],
+    params=[
+        (6, "COPY_ON_WRITE"),
+        (6, "MERGE_ON_READ"),
+        (8, "COPY_ON_WRITE"),
+        (9, "COPY_ON_WRITE"),
+        (9, "MERGE_ON_READ"),
+    ],
     ids=lambda one: f"v{one[0]}-{one[1].lower()}",
 )
 def maintained(
@@ -77,7 +83,7 @@ def test_each_step_did_its_work(maintained: Maintained) -> None:
     assert 1 == len(reports["expire"].report.instants)
     assert tuple(KEPT) == reports["execute"].report.partitions
     view = table.view(timeline)
-    assert {path: 1 for path in KEPT} == {
+    assert dict.fromkeys(KEPT, 1) == {
         path: len(view.latest_slices(path)) for path in view.partition_paths if view.latest_slices(path)
     }
 

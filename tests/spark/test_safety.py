@@ -31,6 +31,11 @@ SETTINGS = ClusteringSettings(
     target_file_bytes=64 * 1024 * 1024, small_file_bytes=32 * 1024 * 1024, max_group_bytes=128 * 1024 * 1024
 )
 ROWS = {f"day={day}": 30 for day in DAYS}
+NO_REPORT_AND_EXIT_1 = """
+    import os, sys
+    os.unlink(sys.argv[2])
+    os._exit(1)
+"""
 
 
 def _now() -> datetime:
@@ -70,9 +75,15 @@ def _jobs_dir(folder: Path, *, name: str, last_words: str) -> Path:
     return jobs
 
 
-def test_a_job_that_fails_after_its_commit_is_a_success_with_a_warning(table: Path, tmp_path: Path, writer: HudiWriter) -> None:
+def test_a_job_that_fails_after_its_commit_is_a_success_with_a_warning(
+    table: Path, tmp_path: Path, writer: HudiWriter
+) -> None:
     """Exit code 1 after the replace commit completed: the timeline wins, and the report says what happened."""
-    jobs = _jobs_dir(tmp_path, name="delete_partitions", last_words="    import os\n    os.unlink(__import__('sys').argv[2])\n    os._exit(1)\n")
+    jobs = _jobs_dir(
+        tmp_path,
+        name="delete_partitions",
+        last_words="    import os\n    os.unlink(__import__('sys').argv[2])\n    os._exit(1)\n",
+    )
     workspace = maintenance.open_workspace(str(table), engine=lambda: LocalSparkEngine(jobs_dir=jobs))
 
     reported = maintenance.expire_partitions(workspace, now=_now(), job=JobControl(), policies=KEEP_FOUR)
@@ -88,12 +99,13 @@ def test_a_job_that_ends_well_without_a_commit_is_a_failure(table: Path, tmp_pat
     jobs.mkdir()
     report = {"version": 1, "ok": True, "error_class": None, "error_message": None, "rows": [], "seconds": 0.1}
     (jobs / "delete_partitions.py").write_text(
-        f"import pathlib, sys\nprint('all is well')\npathlib.Path(sys.argv[2]).write_text({json.dumps(json.dumps(report))})\n"
+        "import pathlib, sys\nprint('all is well')\n"
+        f"pathlib.Path(sys.argv[2]).write_text({json.dumps(json.dumps(report))})\n"
     )
     workspace = maintenance.open_workspace(str(table), engine=lambda: LocalSparkEngine(jobs_dir=jobs))
     before = workspace.table.timeline()
 
-    with pytest.raises(EngineError, match="shows no completion(.|\n)*all is well"):
+    with pytest.raises(EngineError, match=r"shows no completion(.|\n)*all is well"):
         maintenance.expire_partitions(workspace, now=_now(), job=JobControl(), policies=KEEP_FOUR)
 
     assert before == workspace.table.timeline()
@@ -190,7 +202,7 @@ def test_a_plan_is_not_applied_to_a_partition_that_was_written_since(table: Path
     assert {**ROWS, f"day={DAYS[0]}": 40} == writer.counts(table)
 
 
-def test_a_clustering_plan_whose_input_was_overwritten_is_not_executed(table: Path, writer: HudiWriter) -> None:
+def test_a_plan_whose_input_was_overwritten_is_not_executed(table: Path, writer: HudiWriter) -> None:
     """After an overwrite of its partition, executing the plan would bring old rows back: it is refused."""
     workspace = maintenance.open_workspace(str(table))
     scheduled = maintenance.schedule_clustering(
@@ -205,7 +217,7 @@ def test_a_clustering_plan_whose_input_was_overwritten_is_not_executed(table: Pa
 
 
 def test_a_partition_held_by_a_pending_plan_blocks_only_itself(table: Path, writer: HudiWriter) -> None:
-    """One of two expired days is held by somebody's clustering plan: the other goes, and the report names the holder."""
+    """One of two expired days is held by somebody's clustering plan: the other goes, the report names it."""
     workspace = maintenance.open_workspace(str(table))
     pending = maintenance.schedule_clustering(
         workspace, now=_now(), settings=SETTINGS, job=JobControl(), partitions=[f"day={DAYS[0]}"]

@@ -81,7 +81,9 @@ def _plan(
         basis=workspace.basis(timeline, now=now),
         partitions=partitions,
     )
-    path = workspace.documents.write("plans", name=f"{plan.basis.base_instant}-{plan.purpose}.json", document=plan.to_json())
+    path = workspace.documents.write(
+        "plans", name=f"{plan.basis.base_instant}-{plan.purpose}.json", document=plan.to_json()
+    )
     workspace.log(_describe(plan))
     return PlannedClustering(plan=plan, path=path)
 
@@ -91,7 +93,8 @@ def _describe(plan: ClusteringPlan) -> str:
     size = sum(entry.input_bytes for entry in plan.chosen)
     outputs = sum(entry.output_file_count for entry in plan.chosen)
     return (
-        f"{plan.purpose.capitalize()} plan on {plan.basis.base_instant}: {len(plan.chosen)} of {len(plan.entries)} partitions, "
+        f"{plan.purpose.capitalize()} plan on {plan.basis.base_instant}: "
+        f"{len(plan.chosen)} of {len(plan.entries)} partitions, "
         f"{files} files ({human_bytes(size)}) into about {outputs}, in {plan.group_count} groups"
     )
 
@@ -174,10 +177,13 @@ class _Scheduling:
             shown = ", ".join(missing[:_NAMES_SHOWN]) + (" …" if len(missing) > _NAMES_SHOWN else "")
             warnings += (f"Hudi left out {len(missing)} of {len(self.plan.chosen)} chosen partitions: {shown}",)
         if not made and not self.ours:
-            return self.report(Outcome.NOTHING_TO_DO, "Hudi found nothing to cluster in the chosen partitions", warnings=warnings)
+            return self.report(
+                Outcome.NOTHING_TO_DO, "Hudi found nothing to cluster in the chosen partitions", warnings=warnings
+            )
         groups = sum(len(plan.groups) for plan in made)
         names = ", ".join(plan.instant.requested_time for plan in made) or "no new plan"
-        message = f"Scheduled {names}: {len(covered)} partitions, {sum(len(plan.inputs) for plan in made)} files in {groups} groups"
+        files = sum(len(plan.inputs) for plan in made)
+        message = f"Scheduled {names}: {len(covered)} partitions, {files} files in {groups} groups"
         return self.report(Outcome.DONE, message, made=made, warnings=warnings, engine_seconds=engine_seconds)
 
     def _arguments(self) -> JsonObject:

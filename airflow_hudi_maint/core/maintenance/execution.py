@@ -82,7 +82,11 @@ class _Execution:
                 found = self.timeline.find(instant)
                 msg = (
                     f"Instant {instant} is no pending clustering of {self.workspace.table.base_path}: "
-                    + (f"the timeline has {found}" if found else "it is not on the active timeline (rolled back, or archived)")
+                    + (
+                        f"the timeline has {found}"
+                        if found
+                        else "it is not on the active timeline (rolled back, or archived)"
+                    )
                     + ". Schedule clustering again"
                 )
                 raise UnknownInstantError(msg)
@@ -113,7 +117,11 @@ class _Execution:
 
     def _completed(self, timeline: Timeline) -> Mapping[str, CommitMetadata]:
         """The wanted instants that completed as a clustering, with what they say."""
-        found = [one for one in timeline.completed if one.requested_time in self.wanted and one.action is Action.REPLACE_COMMIT]
+        found = [
+            one
+            for one in timeline.completed
+            if one.requested_time in self.wanted and one.action is Action.REPLACE_COMMIT
+        ]
         metadata = self.workspace.table.commit_metadata_of(found)
         pairs: list[tuple[Instant, CommitMetadata]] = list(zip(found, metadata, strict=True))
         return {instant.requested_time: one for instant, one in pairs if one.operation in (Operation.CLUSTER, None)}
@@ -180,9 +188,7 @@ def _checked_inputs(view: TableView, plans: Sequence[PendingPlan]) -> tuple[File
     Raises PlanOutdatedError when one was replaced, or got a newer base file, since the plan was made: Hudi would
     rewrite the old file and bring back what was overwritten since.
     """
-    latest = {
-        (path, one.file_id): one for path in view.partition_paths for one in view.merged_slices(path)
-    }
+    latest = {(path, one.file_id): one for path in view.partition_paths for one in view.merged_slices(path)}
     checked = []
     for plan in plans:
         for one in plan.inputs:

@@ -62,7 +62,9 @@ def plan_expiry(
     gathered = gather_statistics(workspace, now=now)
     timeline = table.timeline()
     pending = {
-        partition: plan.instant.requested_time for plan in table.pending_plans(timeline) for partition in plan.partitions
+        partition: plan.instant.requested_time
+        for plan in table.pending_plans(timeline)
+        for partition in plan.partitions
     }
     plan = planner.plan_expiry(
         gathered.statistics,
@@ -114,7 +116,9 @@ def expire_partitions(
     writer, or a pending plan on one of the partitions) or EngineError; nothing is dropped then.
     """
     retried = settle_previous(workspace, job)
-    plan, path = _plan_to_apply(workspace, now=now, plan_path=plan_path, policies=policies, guards=guards, retried=retried)
+    plan, path = _plan_to_apply(
+        workspace, now=now, plan_path=plan_path, policies=policies, guards=guards, retried=retried
+    )
     run = _Expiry(workspace=workspace, plan=plan, path=path)
     if not plan.expired:
         return run.report(Outcome.NOTHING_TO_DO, f"Nothing expires: {_describe(plan)}")
@@ -218,7 +222,7 @@ class _Expiry:
             if held:
                 msg = (
                     f"Pending {plan.kind} {plan.instant.requested_time} holds {len(held)} partitions of the plan, "
-                    f"{held[0]!r} first; Hudi refuses to drop them. Execute or roll back that plan, then plan the expiry again"
+                    f"{held[0]!r} first; Hudi refuses to drop them. Execute or roll back that plan, then plan again"
                 )
                 raise PendingActionError(msg)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from airflow_hudi_maint.core.maintenance.workspace import Workspace
 
-_Document = TypeVar("_Document", covariant=True)
+_Document_co = TypeVar("_Document_co", covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +62,9 @@ def write_report(
     return WrittenReport(path=path, summary=render_text_summary(before=before, after=after, reports=reports))
 
 
-class _FromJson(Protocol[_Document]):
-    def __call__(self, value: object, *, name: str) -> _Document: ...
+class _FromJson(Protocol[_Document_co]):
+    def __call__(self, value: object, *, name: str) -> _Document_co: ...
 
 
-def _read(workspace: Workspace, path: str | None, from_json: _FromJson[_Document]) -> _Document | None:
+def _read(workspace: Workspace, path: str | None, from_json: _FromJson[_Document_co]) -> _Document_co | None:
     return from_json(workspace.documents.read(path), name=path) if path else None

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from airflow_hudi_maint.core.maintenance.workspace import Workspace
     from airflow_hudi_maint.core.model.statistics import TableStatistics
 
+
 @dataclass(frozen=True, kw_only=True)
 class Gathered:
     """Statistics, and the file that holds them."""
@@ -23,7 +24,11 @@ class Gathered:
 
 
 def gather_statistics(
-    workspace: Workspace, *, now: datetime, mode: reader.Mode = "auto", small_file_bytes: int = reader.DEFAULT_SMALL_FILE_BYTES
+    workspace: Workspace,
+    *,
+    now: datetime,
+    mode: reader.Mode = "auto",
+    small_file_bytes: int = reader.DEFAULT_SMALL_FILE_BYTES,
 ) -> Gathered:
     """Gather statistics and write them as ``<instant>.json``.
 

@@ -13,7 +13,7 @@ from airflow_hudi_maint.core.model.instant import WRITE_ACTIONS, Action, Instant
 from airflow_hudi_maint.core.model.job import JobKind, JobRequest, JobStatus, JobTotals
 from airflow_hudi_maint.core.planning.write_guard import check_no_live_writer, table_write_options
 from airflow_hudi_maint.core.storage.properties import load_properties
-from airflow_hudi_maint.core.storage.statistics import instants_since
+from airflow_hudi_maint.core.storage.statistics import instants_since, out_of_reach
 
 if TYPE_CHECKING:
     from airflow_hudi_maint.core.maintenance.workspace import JobControl, Workspace
@@ -49,15 +49,16 @@ def write_step_report(workspace: Workspace, report: StepReport) -> StepReported:
 def changes_since(workspace: Workspace, timeline: Timeline, *, watermark: Watermark) -> dict[Instant, CommitMetadata]:
     """What was written after a watermark, by instant.
 
-    Raises PlanOutdatedError when the active timeline no longer reaches back that far: what happened cannot be known.
+    Raises PlanOutdatedError when that cannot be known: the active timeline no longer reaches back that far, or the
+    table was restored to an earlier state.
     """
-    if watermark.requested_time < timeline.start and timeline.find(watermark.requested_time) is None:
-        msg = (
-            f"The plan rests on instant {watermark.requested_time}, but the active timeline of {workspace.table.base_path} "
-            f"starts at {timeline.start}: too old to be checked. Plan again"
-        )
+    new = instants_since(timeline, watermark=watermark)
+    restored = next((f"{one} restored an earlier state" for one in new if one.action is Action.RESTORE), None)
+    problem = out_of_reach(timeline, watermark=watermark) or restored
+    if problem:
+        msg = f"What happened to {workspace.table.base_path} since the plan was made cannot be told: {problem}. Plan again"
         raise PlanOutdatedError(msg)
-    instants = [one for one in instants_since(timeline, watermark=watermark) if one.action in WRITE_ACTIONS]
+    instants = [one for one in new if one.action in WRITE_ACTIONS]
     return dict(zip(instants, workspace.table.commit_metadata_of(instants), strict=True))
 
 
@@ -97,7 +98,11 @@ def own_leftovers(timeline: Timeline, *, since: str, retried: bool) -> tuple[str
     """
     if not retried:
         return ()
-    return tuple(one.requested_time for one in timeline.pending if one.action is Action.REPLACE_COMMIT and one.requested_time > since)
+    return tuple(
+        one.requested_time
+        for one in timeline.pending
+        if one.action is Action.REPLACE_COMMIT and one.requested_time > since
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +121,9 @@ class StepJob:
     probe: Callable[[], str] | None = None
 
 
-def run_step_job(workspace: Workspace, step_job: StepJob, *, timeline: Timeline, job: JobControl) -> tuple[JobOutcome, tuple[str, ...]]:
+def run_step_job(
+    workspace: Workspace, step_job: StepJob, *, timeline: Timeline, job: JobControl
+) -> tuple[JobOutcome, tuple[str, ...]]:
     """Check that the table may be written, run the job, and return its outcome and warnings.
 
     Raises PendingActionError for a live writer, BundleError for a bundle that would upgrade or cannot write the table,
@@ -137,6 +144,7 @@ def run_step_job(workspace: Workspace, step_job: StepJob, *, timeline: Timeline,
         write_options=options,
         arguments=step_job.arguments,
         totals=step_job.totals,
+        name=job.application_name or "",
     )
     outcome = run_job(
         workspace.engine(),

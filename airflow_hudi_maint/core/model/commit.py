@@ -36,8 +36,8 @@ class WriteStat:
 class CommitMetadata:
     """The metadata of a completed commit, delta commit or replace commit.
 
-    ``operation`` is Hudi's ``operationType`` (None where an old writer left it out). ``written`` and ``replaced`` are by
-    partition path. ``schema`` is the table's Avro schema as JSON text, where the writer noted it.
+    ``operation`` is Hudi's ``operationType`` (None where an old writer left it out). ``written`` and ``replaced`` are
+    by partition path. ``schema`` is the table's Avro schema as JSON text, where the writer noted it.
     """
 
     operation: str | None

@@ -7,7 +7,7 @@ from typing import TypeAlias, cast
 
 from airflow_hudi_maint.core.errors import CorruptTableError
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 JsonObject: TypeAlias = "dict[str, Json]"
 
 

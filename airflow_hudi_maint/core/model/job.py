@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -66,6 +66,7 @@ class JobRequest:
 
     ``base_path`` is written as fsspec reads it; an engine turns it into what Spark reads. ``write_options`` are Hudi
     options that hold for every call the job makes, and stay out of the ``repr`` since a lock provider's may be secret.
+    ``name`` is what Spark shows; empty for one that is derived from the request.
     """
 
     kind: JobKind
@@ -74,6 +75,7 @@ class JobRequest:
     write_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     arguments: JsonObject = field(default_factory=dict)
     totals: JobTotals | None = None
+    name: str = ""
 
     def __post_init__(self) -> None:
         if not self.base_path or not self.table_name:
@@ -87,6 +89,8 @@ class JobRequest:
     @property
     def application_name(self) -> str:
         """The name that Spark shows. Equal requests have equal names, so a retry can find an earlier try's job."""
+        if self.name:
+            return self.name
         identity = json.dumps([self.kind, self.base_path, self.arguments], sort_keys=True)
         digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
         return f"hudi-maint-{self.kind.replace('_', '-')}-{self.table_name}-{digest}"
@@ -107,10 +111,10 @@ class JobRequest:
 
     @classmethod
     def from_json(cls, document: JsonObject) -> JobRequest:
-        """Read what :meth:`to_json` wrote; the application name is derived again."""
+        """Read what :meth:`to_json` wrote."""
         _check_version(document, what="job request")
         totals = _object_or_none(document.get("totals"))
-        return cls(
+        request = cls(
             kind=JobKind(_text(document, "kind")),
             base_path=_text(document, "base_path"),
             table_name=_text(document, "table_name"),
@@ -120,6 +124,8 @@ class JobRequest:
             if totals is None
             else JobTotals(files=_integer(totals, "files"), bytes=_integer(totals, "bytes")),
         )
+        name = _text(document, "application_name")
+        return request if name == request.application_name else replace(request, name=name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

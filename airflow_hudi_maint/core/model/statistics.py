@@ -20,8 +20,9 @@ class PartitionStatistics:
     """The latest file slices of one partition, summed up.
 
     ``last_modified_instant`` is the requested time of the last instant that changed data; clustering and compaction
-    move rows without changing them and do not count. ``total_bytes`` sums base and log files of the latest slices (of the merged slice
-    where a compaction is pending). ``base_file_bytes`` holds the size of each latest base file, ascending.
+    move rows without changing them and do not count. ``total_bytes`` sums base and log files of the latest slices (of
+    the merged slice where a compaction is pending). ``base_file_bytes`` holds the size of each latest base file,
+    ascending.
     """
 
     partition_path: str
@@ -34,7 +35,10 @@ class PartitionStatistics:
 
     def __post_init__(self) -> None:
         if self.total_bytes < 0 or self.file_group_count < 0:
-            msg = f"statistics of partition {self.partition_path!r} are negative: {self.total_bytes} bytes, {self.file_group_count} file groups"
+            msg = (
+                f"statistics of partition {self.partition_path!r} are negative: {self.total_bytes} bytes, "
+                f"{self.file_group_count} file groups"
+            )
             raise ValueError(msg)
 
     @property
@@ -88,13 +92,19 @@ class Watermark:
 
     def to_json(self) -> JsonObject:
         """The object of the JSON document."""
-        return {"requested_time": self.requested_time, "completion_time": self.completion_time, "pending": list(self.pending)}
+        return {
+            "requested_time": self.requested_time,
+            "completion_time": self.completion_time,
+            "pending": list(self.pending),
+        }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Watermark:
         """Read what :meth:`to_json` wrote."""
         return cls(
-            requested_time=value["requested_time"], completion_time=value["completion_time"], pending=tuple(value["pending"])
+            requested_time=value["requested_time"],
+            completion_time=value["completion_time"],
+            pending=tuple(value["pending"]),
         )
 
 

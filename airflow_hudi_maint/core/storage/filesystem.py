@@ -224,7 +224,9 @@ def _protocols(file_system: Any) -> tuple[str, ...]:  # noqa: ANN401 fsspec has 
 
 def _remote_entry(info: Mapping[str, Any]) -> Entry:
     is_directory = info["type"] == "directory"
-    modified = next((info[key] for key in ("LastModified", "last_modified", "mtime", "modified", "created") if info.get(key)), None)
+    modified = next(
+        (info[key] for key in ("LastModified", "last_modified", "mtime", "modified", "created") if info.get(key)), None
+    )
     seconds = modified.timestamp() if isinstance(modified, datetime) else modified
     return Entry(
         name=str(info["name"]).rstrip("/").rpartition("/")[2],

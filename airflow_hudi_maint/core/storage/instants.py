@@ -148,7 +148,10 @@ def rolled_back_partitions(record: Mapping[str, Any], *, name: str) -> frozenset
         restores = record.get("hoodieRestoreMetadata")
         if restores is not None:
             return frozenset(
-                partition for rollbacks in restores.values() for one in rollbacks for partition in one["partitionMetadata"]
+                partition
+                for rollbacks in restores.values()
+                for one in rollbacks
+                for partition in one["partitionMetadata"]
             )
         return frozenset(record["partitionMetadata"])
     except (AttributeError, KeyError, TypeError) as error:

@@ -88,19 +88,7 @@ class PartitionSlices:
 
 def assemble_slices(partition_path: str, entries: Iterable[Entry], *, history: FileHistory) -> PartitionSlices:
     """Work out the latest slices of one partition from its directory listing."""
-    bases: dict[str, list[BaseFile]] = defaultdict(list)
-    logs: dict[str, list[LogFile]] = defaultdict(list)
-    for name, is_directory, size_bytes, _ in entries:
-        if is_directory:
-            continue
-        if name[0] == ".":
-            log_file = LogFile.parse(name, size_bytes=size_bytes)
-            if log_file is not None:
-                logs[log_file.file_id].append(log_file)
-            continue
-        base_file = BaseFile.parse(name, size_bytes=size_bytes)
-        if base_file is not None:
-            bases[base_file.file_id].append(base_file)
+    bases, logs = _by_file_id(entries)
     latest: list[FileSlice] = []
     merged: list[FileSlice] = []
     for file_id in sorted(bases.keys() | logs.keys()):
@@ -120,6 +108,24 @@ def assemble_slices(partition_path: str, entries: Iterable[Entry], *, history: F
             latest.append(newest[-1])
             merged.append(group.merged(newest))
     return PartitionSlices(latest=tuple(latest), merged=tuple(merged))
+
+
+def _by_file_id(entries: Iterable[Entry]) -> tuple[dict[str, list[BaseFile]], dict[str, list[LogFile]]]:
+    """Base and log files of each file group; other files are passed over."""
+    bases: dict[str, list[BaseFile]] = defaultdict(list)
+    logs: dict[str, list[LogFile]] = defaultdict(list)
+    for name, is_directory, size_bytes, _ in entries:
+        if is_directory:
+            continue
+        if name[0] == ".":
+            log_file = LogFile.parse(name, size_bytes=size_bytes)
+            if log_file is not None:
+                logs[log_file.file_id].append(log_file)
+            continue
+        base_file = BaseFile.parse(name, size_bytes=size_bytes)
+        if base_file is not None:
+            bases[base_file.file_id].append(base_file)
+    return bases, logs
 
 
 def _newest_base(bases: list[BaseFile], *, history: FileHistory) -> BaseFile | None:

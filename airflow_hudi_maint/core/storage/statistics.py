@@ -185,7 +185,7 @@ def _changes_since(previous: TableStatistics | None, *, table: HudiTable, timeli
     """What changed since ``previous``, or why that cannot be told."""
     if previous is None:
         return "there are no earlier statistics"
-    reason = _foreign(previous, table=table) or _out_of_reach(timeline, watermark=previous.watermark)
+    reason = _foreign(previous, table=table) or out_of_reach(timeline, watermark=previous.watermark)
     if reason:
         return reason
     new = instants_since(timeline, watermark=previous.watermark)
@@ -212,7 +212,7 @@ def _changes_since(previous: TableStatistics | None, *, table: HudiTable, timeli
     return _Changes(earlier=previous, partitions=frozenset(partitions), last_writes=last_writes, reason=text)
 
 
-def _out_of_reach(timeline: Timeline, *, watermark: Watermark) -> str | None:
+def out_of_reach(timeline: Timeline, *, watermark: Watermark) -> str | None:
     """Why instants since the watermark may be missing from the active timeline; None when all are there.
 
     Hudi archives the oldest commits first, so nothing is missing behind a commit that is still active and not younger

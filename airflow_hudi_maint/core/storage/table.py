@@ -87,10 +87,7 @@ class HudiTable:
 
         A partition that is not there is left out: the cleaner may have removed it.
         """
-        if partitions is None:
-            listings = self._walk()
-        else:
-            listings = self.storage.list_many(sorted(partitions))
+        listings = self._walk() if partitions is None else self.storage.list_many(sorted(partitions))
         plans = self.pending_plans(timeline)
         history = FileHistory.of(
             timeline,

@@ -63,7 +63,9 @@ class TimelineReader:
     def rolled_back_partitions(self, instant: Instant) -> frozenset[str]:
         """The partitions that a completed rollback or restore took files from."""
         name = self.storage.join(self.path(instant))
-        return instants.rolled_back_partitions(instants.decode(self.storage.read_bytes(self.path(instant)), name=name), name=name)
+        return instants.rolled_back_partitions(
+            instants.decode(self.storage.read_bytes(self.path(instant)), name=name), name=name
+        )
 
     def _pending_plan(self, instant: Instant) -> PendingPlan | None:
         # Hudi writes the plan with the requested state; the inflight file of the same instant is empty.

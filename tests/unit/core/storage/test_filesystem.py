@@ -118,4 +118,4 @@ def test_a_write_that_fails_leaves_the_old_content(tmp_path: Path, monkeypatch: 
         storage.write_atomic("file", b"new")
 
     assert b"old" == storage.read_bytes("file")
-    assert ["file"] == os.listdir(tmp_path)
+    assert ["file"] == [path.name for path in tmp_path.iterdir()]

@@ -43,7 +43,9 @@ def test_commit_metadata_keeps_what_was_written_and_replaced() -> None:
     metadata = instants.commit_metadata(
         {
             "operationType": "CLUSTER",
-            "partitionToWriteStats": {"a": [{"fileId": "f", "path": "a/f.parquet", "numWrites": 3, "fileSizeInBytes": 9}]},
+            "partitionToWriteStats": {
+                "a": [{"fileId": "f", "path": "a/f.parquet", "numWrites": 3, "fileSizeInBytes": 9}]
+            },
             "partitionToReplaceFileIds": {"b": ["g"]},
             "extraMetadata": {"schema": "{}"},
         },
@@ -67,4 +69,6 @@ def test_rollback_and_restore_name_their_partitions() -> None:
     rollback = {"partitionMetadata": {"a": {}, "b": {}}}
 
     assert frozenset({"a", "b"}) == instants.rolled_back_partitions(rollback, name="x")
-    assert frozenset({"a", "b"}) == instants.rolled_back_partitions({"hoodieRestoreMetadata": {"1": [rollback]}}, name="x")
+    assert frozenset({"a", "b"}) == instants.rolled_back_partitions(
+        {"hoodieRestoreMetadata": {"1": [rollback]}}, name="x"
+    )

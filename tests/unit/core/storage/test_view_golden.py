@@ -15,7 +15,9 @@ from tests.golden.golden import golden_names, truth, unpack
 
 
 @pytest.fixture(scope="module", params=golden_names())
-def golden(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[HudiTable, dict[str, Any]]:
+def golden(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[HudiTable, dict[str, Any]]:
     """A golden table on disk, and the JVM's word on it."""
     path = unpack(request.param, Path(tmp_path_factory.mktemp("golden")))
     return HudiTable.open(str(path)), truth(request.param)
@@ -27,7 +29,9 @@ def _shape(one: FileSlice) -> dict[str, Any]:
         "file_id": one.file_id,
         "base_instant": one.base_instant,
         "base_file": None if base is None else {"name": base.name, "bytes": base.bytes},
-        "log_files": sorted(({"name": log.name, "bytes": log.bytes} for log in one.log_files), key=lambda log: log["name"]),
+        "log_files": sorted(
+            ({"name": log.name, "bytes": log.bytes} for log in one.log_files), key=lambda log: log["name"]
+        ),
     }
 
 

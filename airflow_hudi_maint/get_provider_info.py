@@ -1,0 +1,114 @@
+"""What Airflow is told of this provider.
+
+Airflow calls this while it builds its own configuration, so nothing here, nor in the package above, imports Airflow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_PACKAGE = "airflow_hudi_maint"
+_INTEGRATION = "Apache Hudi"
+_OPTIONAL_TEXT = {"type": ["string", "null"]}
+_OPTIONAL_OBJECT = {"type": ["object", "null"]}
+
+
+def get_provider_info() -> dict[str, Any]:
+    """Return the provider's metadata, in the form of Airflow's ``provider_info.schema.json``."""
+    return {
+        "package-name": "airflow-hudi-maint",
+        "name": "Apache Hudi maintenance",
+        "description": (
+            "Keep `Apache Hudi <https://hudi.apache.org/>`__ tables healthy: partition statistics, partition expiry, "
+            "clustering and small-file compaction."
+        ),
+        "integrations": [
+            {"integration-name": _INTEGRATION, "external-doc-url": "https://hudi.apache.org/", "tags": ["apache"]}
+        ],
+        "operators": _modules("operators", "statistics", "expiry", "clustering", "small_files", "report"),
+        "sensors": _modules("sensors", "commit", "idle"),
+        "hooks": _modules("hooks", "hudi"),
+        "triggers": _modules("triggers", "timeline"),
+        "connection-types": [_connection_type()],
+        "extra-links": [f"{_PACKAGE}.links.report.HudiReportLink"],
+    }
+
+
+def _modules(kind: str, *nouns: str) -> list[dict[str, Any]]:
+    return [{"integration-name": _INTEGRATION, "python-modules": [f"{_PACKAGE}.{kind}.{noun}" for noun in nouns]}]
+
+
+def _connection_type() -> dict[str, Any]:
+    return {
+        "connection-type": "hudi",
+        "hook-class-name": f"{_PACKAGE}.hooks.hudi.HudiHook",
+        "hook-name": "Apache Hudi table",
+        "ui-field-behaviour": {
+            "hidden-fields": ["schema", "port", "login", "password"],
+            "relabeling": {"host": "Base path"},
+            "placeholders": {
+                "host": "s3://lake/db/flights",
+                "storage_options": '{"key": "…", "secret": "…", "client_kwargs": {"region_name": "eu-central-1"}}',
+                "documents_location": "<base path>/.hoodie/.airflow_hudi_maint",
+                "timeline_zone": "Europe/Berlin",
+                "master": "local[*]",
+                "driver_memory": "2g",
+                "spark_conf": '{"spark.executor.memory": "4g"}',
+                "write_options": '{"hoodie.write.lock.provider": "…"}',
+            },
+        },
+        "conn-fields": {**_storage_fields(), **_engine_fields()},
+    }
+
+
+def _storage_fields() -> dict[str, Any]:
+    return {
+        "storage_options": _field(
+            "Storage options (JSON)",
+            _OPTIONAL_OBJECT,
+            "Given to fsspec as they are: credentials, endpoint, region. They are masked in logs.",
+        ),
+        "documents_location": _field(
+            "Documents location",
+            _OPTIONAL_TEXT,
+            "Where statistics, plans and reports go; empty for a folder of our own below the table's .hoodie.",
+        ),
+        "timeline_zone": _field(
+            "Timeline zone",
+            _OPTIONAL_TEXT,
+            "IANA name of the zone that writers of a table with a LOCAL timeline stamp with; empty for this machine's.",
+        ),
+    }
+
+
+def _engine_fields() -> dict[str, Any]:
+    return {
+        "engine": _field(
+            "Engine",
+            {"type": "string", "enum": ["local"], "default": "local"},
+            "How Spark jobs run: local starts Spark in a process beside the task.",
+        ),
+        "bundle": _field(
+            "Hudi bundle",
+            _OPTIONAL_TEXT,
+            "Maven coordinate or path of a jar; empty for the default of this release.",
+        ),
+        "repositories": _field(
+            "Maven repositories (JSON)",
+            {"type": ["array", "null"], "items": {"type": "string"}},
+            "Roots to fetch the bundle from, in order; empty for Maven Central.",
+        ),
+        "cache_dir": _field("Bundle cache", _OPTIONAL_TEXT, "Folder that keeps the bundle between runs."),
+        "master": _field("Spark master", _OPTIONAL_TEXT, "local[*] unless you say otherwise."),
+        "driver_memory": _field("Driver memory", _OPTIONAL_TEXT, "Memory of the Spark driver, such as 4g."),
+        "spark_conf": _field("Spark configuration (JSON)", _OPTIONAL_OBJECT, "Names and values for the Spark session."),
+        "python": _field("Python", _OPTIONAL_TEXT, "Python that has pyspark 3.5; empty for the worker's own."),
+        "java_home": _field("JAVA_HOME", _OPTIONAL_TEXT, "Java for Spark; empty to look for one."),
+        "write_options": _field(
+            "Hudi write options (JSON)", _OPTIONAL_OBJECT, "Given to every Hudi call, such as those of a lock provider."
+        ),
+    }
+
+
+def _field(label: str, schema: dict[str, Any], description: str) -> dict[str, Any]:
+    return {"label": label, "schema": schema, "description": description}

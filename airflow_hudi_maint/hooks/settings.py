@@ -1,0 +1,112 @@
+"""What a connection of type ``hudi`` says, checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from airflow_hudi_maint.core.errors import InvalidSettingError
+from airflow_hudi_maint.hooks.arguments import as_object, as_optional_text, as_texts, check_names, is_unset
+
+if TYPE_CHECKING:
+    from airflow.sdk import Connection
+
+ENGINES = ("local",)
+_OBJECTS = ("storage_options", "spark_conf", "write_options")
+_SECRET_WORDS = ("key", "secret", "token", "password", "credential", "connection_string", "sas")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HudiConnectionSettings:
+    """The fields of the connection form. None means the default of whatever uses the field.
+
+    The objects that may hold credentials stay out of the ``repr``.
+    """
+
+    base_path: str | None = None
+    storage_options: Mapping[str, object] = field(default_factory=dict, repr=False)
+    documents_location: str | None = None
+    timeline_zone: str | None = None
+    engine: str = "local"
+    bundle: str | None = None
+    repositories: tuple[str, ...] = field(default=(), repr=False)
+    cache_dir: str | None = None
+    master: str | None = None
+    driver_memory: str | None = None
+    spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+    python: str | None = None
+    java_home: str | None = None
+    write_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_connection(cls, connection: Connection) -> HudiConnectionSettings:
+        """Read a connection.
+
+        Raises InvalidSettingError for a connection of another type, extras that are no JSON object, a field that is
+        unknown (with near matches) or of a wrong type. No message shows a value of an object that may hold credentials.
+        """
+        where = f"Connection {connection.conn_id!r}"
+        if connection.conn_type not in (None, "", "hudi"):
+            raise InvalidSettingError(f"{where} is of type {connection.conn_type!r}; expected type 'hudi'")
+        extra = _extra(connection, where=where)
+        known = {one.name for one in fields(cls)} - {"base_path"}
+        check_names(where, extra, known=known)
+        given = {name: value for name, value in extra.items() if not is_unset(value)}
+        return cls(base_path=as_optional_text(f"{where} base path", connection.host), **_checked(given, where=where))
+
+    def secrets(self) -> tuple[str, ...]:
+        """The texts that must not show in logs: values of fields whose names sound like a credential's."""
+        found: list[str] = []
+        for options in (self.storage_options, self.spark_conf, self.write_options):
+            _collect_secrets(options, found=found)
+        return tuple(found)
+
+
+def _extra(connection: Connection, *, where: str) -> Mapping[str, object]:
+    text = connection.extra
+    if is_unset(text):
+        return {}
+    try:
+        value = json.loads(text or "")
+    except ValueError as error:
+        raise InvalidSettingError(f"{where} has extras that are no JSON ({error.args[0]})") from None
+    return as_object(f"{where} extra", value)
+
+
+def _checked(given: Mapping[str, object], *, where: str) -> dict[str, Any]:
+    checked: dict[str, Any] = {}
+    for name, value in given.items():
+        label = f"{where} field {name}"
+        if name in _OBJECTS:
+            checked[name] = _object(label, value, texts=name != "storage_options")
+        elif name == "repositories":
+            checked[name] = as_texts(label, value)
+        else:
+            checked[name] = as_optional_text(label, value)
+    if checked.get("engine", "local") not in ENGINES:
+        raise InvalidSettingError(f"{where} names the engine {checked['engine']!r}; known are {', '.join(ENGINES)}")
+    return checked
+
+
+def _object(label: str, value: object, *, texts: bool) -> Mapping[str, object]:
+    try:
+        entries = as_object(label, value)
+    except InvalidSettingError:
+        # The text may hold credentials, so neither it nor the parser's error is shown.
+        raise InvalidSettingError(f"{label} is no JSON object") from None
+    return {key: _spark_text(one) for key, one in entries.items()} if texts else dict(entries)
+
+
+def _spark_text(value: object) -> str:
+    # Spark and Hudi read booleans in lower case.
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _collect_secrets(options: Mapping[str, object], *, found: list[str]) -> None:
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            _collect_secrets(value, found=found)
+        elif isinstance(value, str) and value and any(word in name.lower() for word in _SECRET_WORDS):
+            found.append(value)

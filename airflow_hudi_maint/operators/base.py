@@ -1,0 +1,83 @@
+"""What the operators share: the hook, the switch, skipping, and what is handed on."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowSkipException
+
+from airflow_hudi_maint.hooks.arguments import as_bool
+from airflow_hudi_maint.hooks.errors import airflow_errors
+from airflow_hudi_maint.hooks.hudi import HudiHook
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from airflow.sdk import Context
+
+
+class HudiTableOperator(BaseOperator):
+    """Do one thing to one Hudi table.
+
+    The result is small and JSON-native: it is returned, and every outlet's asset event carries it as ``extra``. A
+    step that has nothing to do hands on its result as well, and then skips itself. Terminal errors fail the task
+    without a retry; transient ones (storage, a live writer, a job that failed) use the task's retries.
+
+    :param hudi_conn_id: Connection of type ``hudi``; None for none. (templated)
+    :param base_path: Base path of the table; None for the connection's. (templated)
+    :param enabled: False skips the task before anything is read. (templated)
+    :param skip_when_idle: Whether a task that had nothing to do ends as skipped; otherwise it succeeds. (templated)
+    """
+
+    template_fields: Sequence[str] = ("hudi_conn_id", "base_path", "enabled", "skip_when_idle")
+    ui_color = "#e3f4f1"
+
+    def __init__(
+        self,
+        *,
+        hudi_conn_id: str | None = HudiHook.default_conn_name,
+        base_path: str | None = None,
+        enabled: bool | str = True,
+        skip_when_idle: bool | str = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.hudi_conn_id = hudi_conn_id
+        self.base_path = base_path
+        self.enabled = enabled
+        self.skip_when_idle = skip_when_idle
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[HudiHook]:
+        """Give the hook to a step that is switched on; its log is a group, its errors are Airflow's."""
+        with airflow_errors():
+            if not as_bool("enabled", self.enabled):
+                raise AirflowSkipException(f"{self.task_id} is switched off (enabled={self.enabled})")
+            self.log.info("::group::%s", title)
+            try:
+                yield HudiHook(self.hudi_conn_id, base_path=self.base_path)
+            finally:
+                self.log.info("::endgroup::")
+
+    def hand_on(self, context: Context, result: dict[str, Any], *, idle: str | None = None) -> dict[str, Any]:
+        """Return the result after giving it to the outlets; skip when the step was idle, for the reason ``idle``."""
+        for name, value in result.items():
+            self.log.info("%s: %s", name, value)
+        with airflow_errors():
+            skips = idle is not None and as_bool("skip_when_idle", self.skip_when_idle)
+        if skips:
+            # A skipped task returns nothing, but the tasks after it want to know what it saw.
+            if self.do_xcom_push and "ti" in context:
+                context["ti"].xcom_push(key="return_value", value=result)
+            raise AirflowSkipException(idle)
+        for outlet in self.outlets:
+            context["outlet_events"][outlet].extra = result
+        return result
+
+    @staticmethod
+    def now() -> datetime:
+        """Return the moment that plans and policies are judged at."""
+        return datetime.now(UTC)

@@ -1,0 +1,159 @@
+"""Operators that run a Spark job: how it is named, found again after a retry, and killed."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from typing import TYPE_CHECKING, Any
+
+from airflow_hudi_maint.core.errors import EngineKilledError, HudiMaintError
+from airflow_hudi_maint.hooks.arguments import as_seconds, is_unset
+from airflow_hudi_maint.links.report import HudiReportLink
+from airflow_hudi_maint.operators.base import HudiTableOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow.sdk import Context
+
+    from airflow_hudi_maint.core.engines.base import Engine
+    from airflow_hudi_maint.core.maintenance import JobControl, StepReported, Workspace
+    from airflow_hudi_maint.core.model.job import JobHandle
+    from airflow_hudi_maint.core.model.report import StepReport
+    from airflow_hudi_maint.hooks.hudi import HudiHook
+
+JOB_KEY = "hudi_maint_job"
+"""Key of the job's handle in the task state store; a retry of an older release looks for it, so it never changes."""
+
+KILL_SECONDS = 4.0
+"""Airflow's supervisor ends a task with SIGKILL 5 seconds after it asked it to stop."""
+
+_NAME_LENGTH = 80
+
+
+class HudiJobOperator(HudiTableOperator):
+    """Run a step that may start a Spark job.
+
+    The job's handle is stored before the job is watched, so that a retry finds a job that its forerunner left
+    running. A task that is stopped kills the whole job, within a bounded time.
+
+    :param job_timeout: Longest time that a job may run, a timedelta or seconds; None for no limit. A job that runs
+        longer is killed and the task fails, with its retries. (templated)
+    """
+
+    template_fields: Sequence[str] = (*HudiTableOperator.template_fields, "job_timeout")
+    operator_extra_links = (HudiReportLink(),)
+
+    def __init__(self, *, job_timeout: object = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.job_timeout = job_timeout
+        self.report_path: str | None = None
+        self._engine: Engine | None = None
+        self._handle: JobHandle | None = None
+        self._stopped = False
+
+    def on_kill(self) -> None:
+        """Kill the running job, if any, and let no other start.
+
+        Airflow calls this in a signal handler, while ``execute`` stands still: the work is done in another thread,
+        which can take locks that ``execute`` does not hold, and is waited for no longer than Airflow allows.
+        """
+        self._stopped = True
+        engine, handle = self._engine, self._handle
+        if engine is None or handle is None:
+            return
+        killer = threading.Thread(target=self._kill, args=(engine, handle), daemon=True)
+        killer.start()
+        killer.join(KILL_SECONDS)
+
+    def open(self, hook: HudiHook) -> Workspace:
+        """Open the table with an engine that :meth:`on_kill` can reach."""
+        return hook.workspace(engine=lambda: self.make_engine(hook), log=self.log.info)
+
+    def job(self, context: Context) -> JobControl:
+        """Say how a job of this task instance is named, stored and found again."""
+        from airflow_hudi_maint.core.maintenance import JobControl
+        from airflow_hudi_maint.core.model.job import JobHandle
+
+        store = context.get("task_state_store")
+        stored = store.get(JOB_KEY) if store is not None else None
+
+        def on_submitted(handle: JobHandle) -> None:
+            if store is not None:
+                store.set(JOB_KEY, dict[str, Any](handle.to_json()))
+            self._handle = handle
+            self._refuse_when_stopped()
+
+        return JobControl(
+            application_name=application_name(context, task_id=self.task_id),
+            previous=JobHandle.from_json(stored) if isinstance(stored, dict) else None,
+            on_submitted=on_submitted,
+            timeout_seconds=None if is_unset(self.job_timeout) else as_seconds("job_timeout", self.job_timeout),
+        )
+
+    def report(self, context: Context, reported: StepReported) -> dict[str, Any]:
+        """Hand on what a step reported, and forget its job."""
+        from airflow_hudi_maint.core.model.report import Outcome
+
+        self._handle = None
+        store = context.get("task_state_store")
+        if store is not None:
+            store.delete(JOB_KEY)
+        self.report_path = reported.path
+        report = reported.report
+        for warning in report.warnings:
+            self.log.warning(warning)
+        idle = report.message if report.outcome is Outcome.NOTHING_TO_DO else None
+        return self.hand_on(context, step_result(report, path=reported.path), idle=idle)
+
+    def make_engine(self, hook: HudiHook) -> Engine:
+        """Make the engine when a job has to run, and keep it for :meth:`on_kill`."""
+        self._refuse_when_stopped()
+        self._engine = hook.make_engine()
+        return self._engine
+
+    def _refuse_when_stopped(self) -> None:
+        if self._stopped:
+            raise EngineKilledError(f"{self.task_id} was asked to stop; its job is not run")
+
+    def _kill(self, engine: Engine, handle: JobHandle) -> None:
+        self.log.info("Killing job %s", handle.job_id)
+        try:
+            engine.kill(handle, timeout_seconds=KILL_SECONDS)
+        except (HudiMaintError, OSError) as error:
+            self.log.warning("Job %s was not killed: %s", handle.job_id, error)
+
+
+def step_result(report: StepReport, *, path: str) -> dict[str, Any]:
+    """Return what a step hands on; lists that can grow with the table are counted."""
+    return {
+        "step": str(report.step),
+        "outcome": str(report.outcome),
+        "message": report.message,
+        "base_path": report.base_path,
+        "instants": list(report.instants),
+        "partitions": len(report.partitions),
+        "files_before": report.files_before,
+        "files_after": report.files_after,
+        "bytes_before": report.bytes_before,
+        "bytes_after": report.bytes_after,
+        "engine_seconds": report.engine_seconds,
+        "plan_path": report.plan_path,
+        "report_path": path,
+    }
+
+
+def application_name(context: Context, *, task_id: str) -> str:
+    """Name a job after its task instance: the same in every try, another for every task instance.
+
+    The readable part is cut to what cluster managers show; the digest at its end tells long names apart.
+    """
+    ti = context.get("ti")
+    parts = [task_id] if ti is None else [ti.dag_id, ti.task_id, ti.run_id]
+    if ti is not None and ti.map_index is not None and ti.map_index >= 0:
+        parts.append(str(ti.map_index))
+    text = "/".join(parts)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+    readable = re.sub(r"[^A-Za-z0-9_.-]+", "-", "-".join(parts))[:_NAME_LENGTH]
+    return f"hudi-maint-{readable}-{digest}"

@@ -1,0 +1,66 @@
+"""Gather partition statistics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_hudi_maint.core.errors import InvalidSettingError
+from airflow_hudi_maint.hooks.arguments import as_optional_int
+from airflow_hudi_maint.operators.base import HudiTableOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow.sdk import Context
+
+_MODES = ("auto", "full", "incremental")
+
+
+class HudiGatherStatisticsOperator(HudiTableOperator):
+    """Gather statistics of every partition and write them beside the table; no engine is started.
+
+    Statistics rest on one reading of the timeline, so commits that complete meanwhile are left to the next run. A
+    second run on an unchanged table writes the same file again. Two at once leave one valid file.
+
+    Returns ``{"statistics_path", "base_path", "table", "as_of_instant", "gathered", "reason", "partitions",
+    "file_groups", "data_files", "small_files", "log_files", "bytes", "median_file_bytes", "p90_file_bytes"}``.
+
+    .. seealso:: ``docs/operators.md``
+
+    :param mode: ``full`` lists every partition, ``incremental`` only those that the timeline says were touched since
+        the newest statistics, ``auto`` chooses incremental where it can. (templated)
+    :param small_file_bytes: Base files below this size count as small; None for the default. (templated)
+    """
+
+    template_fields: Sequence[str] = (*HudiTableOperator.template_fields, "mode", "small_file_bytes")
+
+    def __init__(self, *, mode: str = "auto", small_file_bytes: int | str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.mode = mode
+        self.small_file_bytes = small_file_bytes
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Gather the statistics."""
+        from airflow_hudi_maint.core import maintenance
+
+        with self.step("Gather statistics") as hook:
+            gathered = maintenance.gather_statistics(
+                hook.workspace(log=self.log.info), now=self.now(), **self._options()
+            )
+        statistics = gathered.statistics
+        result = {
+            "statistics_path": gathered.path,
+            "base_path": statistics.base_path,
+            "table": statistics.table_name,
+            "as_of_instant": statistics.as_of_instant,
+            "gathered": statistics.gathered,
+            "reason": statistics.reason,
+            **statistics.totals(),
+        }
+        return self.hand_on(context, result)
+
+    def _options(self) -> dict[str, Any]:
+        if self.mode not in _MODES:
+            raise InvalidSettingError(f"mode={self.mode!r} is unknown; known are {', '.join(_MODES)}")
+        small = as_optional_int("small_file_bytes", self.small_file_bytes)
+        return {"mode": self.mode} | ({} if small is None else {"small_file_bytes": small})

@@ -1,0 +1,1 @@
+"""Task groups of the provider."""

@@ -1,0 +1,105 @@
+"""The steps that keep one table healthy, as a task group for any DAG."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import TaskGroup, TriggerRule, chain
+
+from airflow_hudi_maint.hooks.hudi import HudiHook
+from airflow_hudi_maint.operators.clustering import HudiExecuteClusteringOperator, HudiScheduleClusteringOperator
+from airflow_hudi_maint.operators.expiry import HudiExpirePartitionsOperator, HudiPlanExpiryOperator
+from airflow_hudi_maint.operators.report import HudiReportOperator
+from airflow_hudi_maint.operators.statistics import HudiGatherStatisticsOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from airflow.sdk import Asset
+
+
+def hudi_maintenance(
+    group_id: str = "hudi_maintenance",
+    *,
+    hudi_conn_id: str | None = HudiHook.default_conn_name,
+    base_path: str | None = None,
+    expire: bool | str = True,
+    schedule_clustering: bool | str = True,
+    execute_clustering: bool | str = True,
+    report: bool | str = True,
+    plan_only: bool | str = False,
+    statistics_mode: str = "auto",
+    policies: Sequence[Mapping[str, object]] | str | None = None,
+    guards: Mapping[str, object] | str | None = None,
+    clustering: Mapping[str, Any] | None = None,
+    job_timeout: object = None,
+    report_title: str | None = None,
+    outlets: Sequence[Asset] = (),
+    default_args: dict[str, Any] | None = None,
+    prefix_group_id: bool = True,
+) -> TaskGroup:
+    """Gather statistics → plan expiry → expire → schedule clustering → execute clustering → gather statistics → report.
+
+    A step that is switched off or has nothing to do skips itself and says why; the steps after it run all the same.
+    When a step fails, the later ones do not run, but the report is written, and the task ``done``, which comes last,
+    fails the group. Every setting may be a template. Two runs on one table at once are refused by whichever step
+    comes second to the engine; give the DAG ``max_active_runs=1``.
+
+    :param group_id: Id of the group.
+    :param hudi_conn_id: Connection of type ``hudi``; None for none.
+    :param base_path: Base path of the table; None for the connection's.
+    :param expire: Whether to plan and apply partition expiry.
+    :param schedule_clustering: Whether to put a clustering plan on the timeline.
+    :param execute_clustering: Whether to execute the plan, or the oldest pending one of ours.
+    :param report: Whether to write the report.
+    :param plan_only: Whether to plan only, and change nothing on the table.
+    :param statistics_mode: ``auto``, ``full`` or ``incremental``.
+    :param policies: RFC-65 policies; None for those in the table's ``hoodie.properties``.
+    :param guards: Limits of an expiry run.
+    :param clustering: Arguments of HudiScheduleClusteringOperator: sizes in bytes, sort columns, layout, partitions.
+    :param job_timeout: Longest time of one Spark job, a timedelta or seconds; None for no limit.
+    :param report_title: Title of the report; None for one with the table's name.
+    :param outlets: Assets that the report's task updates.
+    :param default_args: Arguments of every task, such as ``retries`` or ``pool``.
+    :param prefix_group_id: Whether task ids begin with the group's.
+    """
+    table: dict[str, Any] = {"hudi_conn_id": hudi_conn_id, "base_path": base_path}
+    step = {**table, "trigger_rule": TriggerRule.NONE_FAILED}
+    job = {**step, "job_timeout": job_timeout, "plan_only": plan_only}
+    small_file_bytes = (clustering or {}).get("small_file_bytes")
+    defaults: Any = default_args or {}
+    with TaskGroup(group_id, prefix_group_id=prefix_group_id, default_args=defaults) as group:
+        before = HudiGatherStatisticsOperator(
+            task_id="gather_statistics", mode=statistics_mode, small_file_bytes=small_file_bytes, **table
+        )
+        plan = HudiPlanExpiryOperator(task_id="plan_expiry", enabled=expire, policies=policies, guards=guards, **step)
+        expired = HudiExpirePartitionsOperator(
+            task_id="expire_partitions", enabled=expire, plan_path=plan.output, guards=guards, **job
+        )
+        scheduled = HudiScheduleClusteringOperator(
+            task_id="schedule_clustering", enabled=schedule_clustering, **(clustering or {}), **job
+        )
+        executed = HudiExecuteClusteringOperator(
+            task_id="execute_clustering", enabled=execute_clustering, instants=scheduled.output, **job
+        )
+        after = HudiGatherStatisticsOperator(
+            task_id="gather_statistics_after", small_file_bytes=small_file_bytes, **step
+        )
+        written = HudiReportOperator(
+            task_id="report",
+            enabled=report,
+            title=report_title,
+            before_statistics=before.output,
+            step_reports=[expired.output, scheduled.output, executed.output],
+            expiry_plan=plan.output,
+            clustering_plan=scheduled.output,
+            outlets=list(outlets),
+            trigger_rule=TriggerRule.ALL_DONE,
+            **table,
+        )
+        # The report succeeds after failures as well; if it came last, a failed run would look fine.
+        done = EmptyOperator(task_id="done", trigger_rule=TriggerRule.NONE_FAILED)
+        chain(before, plan, expired, scheduled, executed, after, written, done)
+        [before, plan, expired, scheduled, executed, after] >> done
+    return group

@@ -1,0 +1,159 @@
+"""Triggers that wait for a table's timeline in the triggerer."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+from airflow_hudi_maint.core.errors import TableNotFoundError, TerminalError, TransientError
+from airflow_hudi_maint.hooks.hudi import HudiHook
+from airflow_hudi_maint.hooks.timeline import (
+    CommitQuestion,
+    commits_result,
+    find_commits,
+    idle_result,
+    read_activity,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from airflow_hudi_maint.core.storage.table import HudiTable
+
+DEFAULT_MAX_FAILURES = 10
+
+
+class _TimelineTrigger(BaseTrigger):
+    """Look at a timeline again and again until there is an answer.
+
+    Storage is read in a thread, so the loop that all triggers share never waits for it. A table that does not exist yet
+    is waited for; transient errors are survived, up to ``max_failures`` in a row; any other error of ours ends the
+    trigger with an error event. Nothing is kept: a trigger that another triggerer takes over looks again.
+
+    :param hudi_conn_id: Connection of type ``hudi``, read by the triggerer; its credentials are in no trigger argument.
+    :param base_path: Base path of the table; None for the connection's.
+    :param poll_interval: Seconds between two looks.
+    :param max_failures: Looks that may fail in a row for a transient reason.
+    """
+
+    def __init__(
+        self,
+        *,
+        hudi_conn_id: str | None,
+        base_path: str | None,
+        poll_interval: float = 60.0,
+        max_failures: int = DEFAULT_MAX_FAILURES,
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.hudi_conn_id = hudi_conn_id
+        self.base_path = base_path
+        self.poll_interval = poll_interval
+        self.max_failures = max_failures
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return the class path and JSON-native arguments that make this trigger again."""
+        return f"{type(self).__module__}.{type(self).__qualname__}", {
+            "hudi_conn_id": self.hudi_conn_id,
+            "base_path": self.base_path,
+            "poll_interval": self.poll_interval,
+            "max_failures": self.max_failures,
+            **self._question(),
+        }
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Yield one event, of status ``found`` with a ``result`` or ``error`` with ``terminal`` and ``message``."""
+        hook = HudiHook(self.hudi_conn_id, base_path=self.base_path)
+        failures = 0
+        while True:
+            try:
+                await hook.aconnect()
+                result = await asyncio.to_thread(self._look, hook)
+                failures = 0
+            except TableNotFoundError as error:
+                self.log.info("Waiting for the table: %s", error)
+                result = None
+            except TerminalError as error:
+                yield _error(error, terminal=True)
+                return
+            except (TransientError, FileNotFoundError) as error:  # an instant's file may be archived while it is read
+                failures += 1
+                if failures > self.max_failures:
+                    yield _error(error, terminal=False)
+                    return
+                self.log.warning("Look %d of %d failed: %s", failures, self.max_failures, error)
+                result = None
+            if result is not None:
+                yield _event(status="found", result=result)
+                return
+            await asyncio.sleep(self.poll_interval)
+
+    def _look(self, hook: HudiHook) -> dict[str, Any] | None:
+        return self.answer(hook.workspace().table)
+
+    @abstractmethod
+    def answer(self, table: HudiTable) -> dict[str, Any] | None:
+        """Look once, in a thread; None means not yet."""
+
+    @abstractmethod
+    def _question(self) -> dict[str, Any]:
+        """Return the arguments that a subclass adds."""
+
+
+def _error(error: Exception, *, terminal: bool) -> TriggerEvent:
+    return _event(status="error", terminal=terminal, message=f"{type(error).__name__}: {error}")
+
+
+def _event(**payload: Any) -> TriggerEvent:
+    return TriggerEvent(payload)  # type: ignore[no-untyped-call]
+
+
+class HudiCommitTrigger(_TimelineTrigger):
+    """Wait for a completed commit after ``since``.
+
+    :param since: An instant of the table; None for any commit.
+    :param partition: Partition path that the commit has to touch; None for any.
+    :param include_rewrites: Whether clustering and compaction count as well.
+    """
+
+    def __init__(
+        self, *, since: str | None = None, partition: str | None = None, include_rewrites: bool = False, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.since = since
+        self.partition = partition
+        self.include_rewrites = include_rewrites
+
+    def answer(self, table: HudiTable) -> dict[str, Any] | None:
+        """Return the commits that are there, or None."""
+        question = CommitQuestion(since=self.since, partition=self.partition, include_rewrites=self.include_rewrites)
+        found = find_commits(table, question)
+        return commits_result(table, found) if found else None
+
+    def _question(self) -> dict[str, Any]:
+        return {"since": self.since, "partition": self.partition, "include_rewrites": self.include_rewrites}
+
+
+class HudiTableIdleTrigger(_TimelineTrigger):
+    """Wait until nothing is pending on a table and nothing has completed for a time.
+
+    :param quiet_seconds: For how long nothing may have completed.
+    """
+
+    def __init__(self, *, quiet_seconds: float, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.quiet_seconds = quiet_seconds
+
+    def answer(self, table: HudiTable) -> dict[str, Any] | None:
+        """Return when the table was last busy, or None while it is."""
+        activity = read_activity(table)
+        if activity.is_idle(now=datetime.now(UTC), quiet_for=timedelta(seconds=self.quiet_seconds)):
+            return idle_result(table, activity)
+        self.log.info("Not idle: %s", activity)
+        return None
+
+    def _question(self) -> dict[str, Any]:
+        return {"quiet_seconds": self.quiet_seconds}

@@ -1,0 +1,171 @@
+"""The DAGs that the project ships: parsed, and run from the first task to the last."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from airflow.sdk import DAG, Param
+
+from airflow_hudi_maint.task_groups.maintenance import hudi_maintenance
+from tests.airflow.marks import AIRFLOW
+from tests.airflow.tables import TableBuilder, three_days
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.airflow.java import CountingJava
+
+pytestmark = AIRFLOW
+
+STEPS = (
+    "gather_statistics",
+    "plan_expiry",
+    "expire_partitions",
+    "schedule_clustering",
+    "execute_clustering",
+    "gather_statistics_after",
+    "report",
+    "done",
+)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> TableBuilder:
+    return three_days(str(tmp_path / "trips"))
+
+
+def states(run: Any) -> dict[str, str]:
+    return {ti.task_id: str(ti.state) for ti in run.get_task_instances()}
+
+
+def result(run: Any, task_id: str) -> Any:
+    from airflow.models.xcom import XComModel
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        query = XComModel.get_many(key="return_value", run_id=run.run_id, dag_ids=run.dag_id, task_ids=task_id)
+        row = session.scalar(query)
+        return None if row is None else XComModel.deserialize_value(row)
+
+
+def test_every_dag_parses(dag_bag: Any) -> None:
+    """No DAG has an error, and files that are none are left alone."""
+    assert dag_bag.import_errors == {}
+    assert {"hudi_table_maintenance", "ingest_then_maintain"} <= set(dag_bag.dags)
+
+
+def test_the_maintenance_dag_is_safe_to_schedule(dag_bag: Any) -> None:
+    """It runs daily, makes up for no missed day, and never beside itself."""
+    dag = dag_bag.dags["hudi_table_maintenance"]
+    assert (dag.schedule, dag.catchup, dag.max_active_runs) == ("@daily", False, 1)
+    assert dag.task_dict.keys() == set(STEPS)
+
+
+def test_every_setting_is_explained_in_the_form(dag_bag: Any) -> None:
+    """Each has a title, an explanation and a section, and its default is valid."""
+    params = dag_bag.dags["hudi_table_maintenance"].params
+    for name in params:
+        param: Param = params.get_param(name)
+        assert {"title", "description_md", "section", "type"} <= set(param.schema), name
+        param.resolve()
+
+
+def test_an_idle_run_skips_every_step_and_starts_no_java(
+    dag_bag: Any, run_dag: Callable[..., Any], table: TableBuilder, counting_java: CountingJava
+) -> None:
+    """Nothing expires and nothing is small: each step says so, the report is written, and no JVM is started."""
+    run = run_dag(dag_bag.dags["hudi_table_maintenance"], hudi_conn_id=None, base_path=table.base_path)
+    assert states(run) == {
+        "gather_statistics": "success",
+        "plan_expiry": "skipped",
+        "expire_partitions": "skipped",
+        "schedule_clustering": "skipped",
+        "execute_clustering": "skipped",
+        "gather_statistics_after": "success",
+        "report": "success",
+        "done": "success",
+    }
+    assert str(run.state) == "success"
+    assert counting_java.starts == []
+    report = result(run, "report")
+    assert Path(report["report_path"]).is_file()
+    assert result(run, "schedule_clustering")["outcome"] == "nothing-to-do"
+
+
+def test_a_dry_run_plans_and_reports(
+    dag_bag: Any, run_dag: Callable[..., Any], table: TableBuilder, counting_java: CountingJava
+) -> None:
+    """The form's policies arrive as they are; what would expire is in the report, and the table is as it was."""
+    before = sorted(path for path in Path(table.base_path).rglob("*") if ".airflow_hudi_maint" not in path.parts)
+    run = run_dag(
+        dag_bag.dags["hudi_table_maintenance"],
+        hudi_conn_id=None,
+        base_path=table.base_path,
+        dry_run=True,
+        policies=[{"partitionSpec": "/", "policy": "KEEP_BY_COUNT", "policyValue": 2, "default": True}],
+    )
+    assert result(run, "expire_partitions")["outcome"] == "dry-run"
+    assert result(run, "plan_expiry")["expired"] == 1
+    assert states(run)["execute_clustering"] == "skipped"
+    assert str(run.state) == "success"
+    after = sorted(path for path in Path(table.base_path).rglob("*") if ".airflow_hudi_maint" not in path.parts)
+    assert after == before
+    assert counting_java.starts == []
+
+
+def test_steps_that_are_left_out_are_skipped(dag_bag: Any, run_dag: Callable[..., Any], table: TableBuilder) -> None:
+    """Statistics are always gathered; an unknown step is refused before anything runs."""
+    dag = dag_bag.dags["hudi_table_maintenance"]
+    run = run_dag(dag, hudi_conn_id=None, base_path=table.base_path, steps=["report"])
+    assert {name for name, state in states(run).items() if state == "success"} == {
+        "gather_statistics",
+        "gather_statistics_after",
+        "report",
+        "done",
+    }
+    with pytest.raises(Exception, match="expire_everything"):
+        run_dag(dag, hudi_conn_id=None, base_path=table.base_path, steps=["expire_everything"])
+
+
+def test_a_failed_step_fails_the_run_and_is_reported(
+    dag_bag: Any, run_dag: Callable[..., Any], table: TableBuilder
+) -> None:
+    """A guard trips: the steps after it do not run, the report is written, and the run counts as failed."""
+    run = run_dag(
+        dag_bag.dags["hudi_table_maintenance"],
+        hudi_conn_id=None,
+        base_path=table.base_path,
+        policies=[{"partitionSpec": "/", "policy": "KEEP_BY_COUNT", "policyValue": 1}],
+        guards={"max_partition_share": 0.1},
+    )
+    assert states(run) == {
+        "gather_statistics": "success",
+        "plan_expiry": "success",
+        "expire_partitions": "failed",
+        "schedule_clustering": "upstream_failed",
+        "execute_clustering": "upstream_failed",
+        "gather_statistics_after": "upstream_failed",
+        "report": "success",
+        "done": "upstream_failed",
+    }
+    assert str(run.state) == "failed"
+
+
+def test_the_group_composes_into_a_dag(
+    run_dag: Callable[..., Any], table: TableBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its settings may be plain values, its table comes from a connection, and what follows it waits for all of it."""
+    monkeypatch.setenv("AIRFLOW_CONN_TRIPS", json.dumps({"conn_type": "hudi", "host": table.base_path}))
+    with DAG("composed", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
+        group = hudi_maintenance(
+            "trips", hudi_conn_id="trips", clustering={"target_file_bytes": 9000, "small_file_bytes": 10}
+        )
+    assert {task.task_id for task in group.get_leaves()} == {"trips.done"}
+    assert {task.task_id for task in group.get_roots()} == {"trips.gather_statistics"}
+    run = run_dag(dag)
+    assert (str(run.state), len(states(run))) == ("success", len(STEPS))
+    assert result(run, "trips.gather_statistics")["small_files"] == 0

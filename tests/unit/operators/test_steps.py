@@ -1,0 +1,202 @@
+"""The operators on tables that need no engine."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk import Asset
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from airflow_hudi_maint.core.errors import PendingActionError
+from airflow_hudi_maint.operators.clustering import HudiExecuteClusteringOperator, HudiScheduleClusteringOperator
+from airflow_hudi_maint.operators.expiry import HudiExpirePartitionsOperator, HudiPlanExpiryOperator
+from airflow_hudi_maint.operators.report import HudiReportOperator
+from airflow_hudi_maint.operators.small_files import HudiCompactSmallFilesOperator
+from airflow_hudi_maint.operators.statistics import HudiGatherStatisticsOperator
+from tests.airflow.fakes import FakeEvent, FakeTaskInstance, context
+from tests.airflow.tables import TableBuilder, three_days
+
+KEEP_TWO = [{"partitionSpec": "/", "policy": "KEEP_BY_COUNT", "policyValue": 2}]
+EVERY = (
+    HudiGatherStatisticsOperator,
+    HudiPlanExpiryOperator,
+    HudiExpirePartitionsOperator,
+    HudiScheduleClusteringOperator,
+    HudiExecuteClusteringOperator,
+    HudiCompactSmallFilesOperator,
+    HudiReportOperator,
+)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> TableBuilder:
+    return three_days(str(tmp_path / "trips"))
+
+
+def run(cls: Any, table: TableBuilder, *, given: Any = None, **arguments: Any) -> dict[str, Any]:
+    operator = cls(task_id="step", hudi_conn_id=None, base_path=table.base_path, **arguments)
+    result: dict[str, Any] = operator.execute(given or context())
+    assert json.loads(json.dumps(result)) == result, "results are JSON-native"
+    return result
+
+
+def skipped(cls: Any, table: TableBuilder, **arguments: Any) -> tuple[str, Any]:
+    ti = FakeTaskInstance()
+    with pytest.raises(AirflowSkipException) as skip:
+        run(cls, table, given=context(ti=ti), **arguments)
+    return str(skip.value), ti.pushed.get("return_value")
+
+
+@pytest.mark.parametrize("cls", EVERY)
+def test_a_step_that_is_switched_off_reads_nothing(cls: Any, tmp_path: Path) -> None:
+    """There is not even a table, and the skip says why."""
+    reason, pushed = skipped(cls, TableBuilder(base_path=str(tmp_path / "nothing")), enabled="False")
+    assert reason == "step is switched off (enabled=False)"
+    assert pushed is None
+
+
+@pytest.mark.parametrize("cls", EVERY)
+def test_a_path_without_a_table_fails_without_a_retry(cls: Any, tmp_path: Path) -> None:
+    """Trying again cannot help, so no retry is spent on it."""
+    with pytest.raises(AirflowFailException, match="TableNotFoundError"):
+        run(cls, TableBuilder(base_path=str(tmp_path / "nothing")))
+
+
+@pytest.mark.parametrize("cls", EVERY)
+def test_every_template_field_is_an_argument_and_an_attribute(cls: Any) -> None:
+    """Mapping a task over a field and rendering it need both."""
+    operator = cls(task_id="step")
+    missing = [name for name in cls.template_fields if not hasattr(operator, name)]
+    assert missing == []
+    cls(task_id="step", **dict.fromkeys(cls.template_fields))
+
+
+def test_statistics_are_gathered_fully_and_then_incrementally(table: TableBuilder) -> None:
+    """The second run finds nothing new, and its document has the same rows."""
+    first = run(HudiGatherStatisticsOperator, table, small_file_bytes="2000")
+    assert (first["partitions"], first["bytes"], first["small_files"]) == (3, 3000, 3)
+    assert (first["table"], first["gathered"]) == ("trips", "full")
+    assert Path(first["statistics_path"]).is_file()
+    second = run(HudiGatherStatisticsOperator, table, small_file_bytes="2000")
+    assert second["gathered"] == "incremental"
+    assert {**second, "gathered": "full", "reason": first["reason"]} == first
+
+
+@pytest.mark.parametrize(
+    ("cls", "arguments", "message"),
+    [
+        (HudiGatherStatisticsOperator, {"mode": "half"}, "mode='half' is unknown; known are auto, full, incremental"),
+        (HudiGatherStatisticsOperator, {"small_file_bytes": "1 MiB"}, "small_file_bytes='1 MiB' is no whole number"),
+        (HudiPlanExpiryOperator, {"policies": "[{]"}, "policies is no JSON"),
+        (HudiPlanExpiryOperator, {"policies": [{"policy": "KEEP_BY_TIME"}]}, "InvalidPolicyError"),
+        (HudiPlanExpiryOperator, {"guards": {"max_partition_shares": 1}}, "did you mean max_partition_share"),
+        (HudiPlanExpiryOperator, {"guards": '{"max_byte_share": 2}'}, "max_byte_share=2 is no share"),
+        (HudiPlanExpiryOperator, {"guards": {"max_byte_share": [1]}}, "guards="),
+        (
+            HudiScheduleClusteringOperator,
+            {"target_file_bytes": "100", "small_file_bytes": 200},
+            "is not above small_file",
+        ),
+        (HudiScheduleClusteringOperator, {"layout": "spiral"}, "layout='spiral' is unknown"),
+        (HudiScheduleClusteringOperator, {"layout": "zorder"}, "needs sort_columns"),
+        (HudiScheduleClusteringOperator, {"partitions": []}, "partitions is an empty list"),
+        (HudiScheduleClusteringOperator, {"partitions": "day=1999-01-01"}, "UnknownPartitionError"),
+        (HudiScheduleClusteringOperator, {"sort_columns": "nope"}, "UnknownColumnError"),
+        (HudiExecuteClusteringOperator, {"instants": "20200101000000000"}, "UnknownInstantError"),
+        (HudiCompactSmallFilesOperator, {"job_timeout": "soon"}, "job_timeout='soon' is no duration"),
+        (HudiReportOperator, {"step_reports": {"x": 1}}, "is no list of paths or results"),
+        (HudiExpirePartitionsOperator, {"plan_path": {"report_path": "x"}}, "without 'plan_path'"),
+    ],
+)
+def test_bad_input_fails_without_a_retry_and_says_what(
+    table: TableBuilder, cls: Any, arguments: dict[str, Any], message: str
+) -> None:
+    """The error names the argument, its value and what is expected."""
+    with pytest.raises(AirflowFailException, match=message.replace("[", r"\[")):
+        run(cls, table, **arguments)
+
+
+def test_an_expiry_is_planned_from_rendered_policies(table: TableBuilder) -> None:
+    """Policies may be a list or the JSON that a template made of one; nothing is deleted."""
+    plan = run(HudiPlanExpiryOperator, table, policies=json.dumps(KEEP_TWO))
+    assert (plan["partitions"], plan["expired"], plan["kept"], plan["expired_bytes"]) == (3, 1, 2, 1000)
+    (written,) = json.loads(Path(plan["plan_path"]).read_text())["policies"]
+    assert written == {**KEEP_TWO[0], "source": "argument policies"}
+
+
+def test_without_any_policy_the_planning_skips_itself(table: TableBuilder) -> None:
+    """The plan is written all the same, and handed on to the tasks after it."""
+    reason, pushed = skipped(HudiPlanExpiryOperator, table)
+    assert reason == "the table has no TTL policy and none was given"
+    assert pushed["expired"] == 0
+    assert run(HudiPlanExpiryOperator, table, skip_when_idle="false")["plan_path"] == pushed["plan_path"]
+
+
+def test_an_expiry_with_nothing_to_drop_skips_itself(table: TableBuilder) -> None:
+    """It says why, and hands its report on."""
+    plan = run(HudiPlanExpiryOperator, table, policies=[{**KEEP_TWO[0], "policyValue": 9}])
+    reason, pushed = skipped(HudiExpirePartitionsOperator, table, plan_path=plan)
+    assert reason.startswith("Nothing expires")
+    assert pushed["outcome"] == "nothing-to-do"
+    assert Path(pushed["report_path"]).is_file()
+
+
+def test_a_plan_only_run_reports_and_changes_nothing(table: TableBuilder) -> None:
+    """The partition that would go is counted in the report."""
+    result = run(HudiExpirePartitionsOperator, table, policies=KEEP_TWO, plan_only="True")
+    assert (result["outcome"], result["partitions"], result["bytes_before"]) == ("dry-run", 1, 1000)
+    assert skipped(HudiExecuteClusteringOperator, table, plan_only=True)[0].startswith("Dry run")
+
+
+def test_a_guard_refuses_a_plan_without_a_retry(table: TableBuilder) -> None:
+    """A plan that drops too much stays refused until someone decides."""
+    with pytest.raises(AirflowFailException, match=r"GuardTrippedError.*max_partition_share=0\.1"):
+        run(HudiExpirePartitionsOperator, table, policies=KEEP_TWO, guards={"max_partition_share": "0.1"})
+
+
+def test_a_live_writer_is_left_to_the_retries(table: TableBuilder) -> None:
+    """It will be gone some time, so the error is not turned into a final one."""
+    table.pending(at=datetime.now(UTC) - timedelta(seconds=1))
+    with pytest.raises(PendingActionError):
+        run(HudiExpirePartitionsOperator, table, policies=KEEP_TWO)
+
+
+def test_clustering_with_nothing_to_do_skips_itself(table: TableBuilder) -> None:
+    """Each partition has one file: there is nothing to merge, to execute or to compact."""
+    for cls in (HudiScheduleClusteringOperator, HudiCompactSmallFilesOperator):
+        reason, pushed = skipped(cls, table, target_file_bytes="10000", small_file_bytes="5000", max_group_bytes=20000)
+        assert pushed["outcome"] == "nothing-to-do"
+        assert reason == pushed["message"]
+    for nothing in (None, "", [], {"instants": []}, '{"instants": []}'):
+        assert skipped(HudiExecuteClusteringOperator, table, instants=nothing)[1]["instants"] == []
+
+
+def test_the_report_takes_results_and_leaves_out_what_is_missing(table: TableBuilder) -> None:
+    """Tasks that were skipped or failed have no result."""
+    before = run(HudiGatherStatisticsOperator, table)
+    plan = run(HudiPlanExpiryOperator, table, policies=KEEP_TWO)
+    expired = run(HudiExpirePartitionsOperator, table, plan_path=plan["plan_path"], plan_only=True)
+    operator = HudiReportOperator(
+        task_id="report",
+        hudi_conn_id=None,
+        base_path=table.base_path,
+        title="Trips of the week",
+        before_statistics=before,
+        step_reports=[expired, None, json.dumps(expired)],
+        expiry_plan=plan,
+        clustering_plan=None,
+    )
+    result = operator.execute(context())
+    assert "Trips of the week" in Path(result["report_path"]).read_text()
+    assert operator.report_path == result["report_path"]
+
+
+def test_an_outlet_gets_the_result(table: TableBuilder) -> None:
+    """The asset event carries what the task returns."""
+    asset, event = Asset("trips_statistics"), FakeEvent()
+    result = run(HudiGatherStatisticsOperator, table, outlets=[asset], given=context(outlet_events={asset: event}))
+    assert event.extra == result
