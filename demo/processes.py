@@ -48,13 +48,18 @@ def run_shown(
         errors="replace",
         start_new_session=True,
     )
+    lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    pump = threading.Thread(target=_pump, args=(process.stdout, lines), daemon=True)
+    pump.start()
     try:
         with log.open("a", encoding="utf-8") as file:
-            _follow(process, file=file, show=show)
+            _follow(lines, file=file, show=show)
         code = process.wait()
     except BaseException:
         _stop(process)
         raise
+    finally:
+        pump.join(STOP_SECONDS)
     if code != 0:
         raise DemoError(f"{Path(command[0]).name} ended with exit code {code}. {tail_of(log)}")
 
@@ -65,10 +70,8 @@ def tail_of(log: Path) -> str:
     return "\n".join([f"The end of {log}:", *(f"  {line[:300]}" for line in lines)])
 
 
-def _follow(process: subprocess.Popen[str], *, file: IO[str], show: Callable[[str], str | None]) -> None:
+def _follow(lines: queue.SimpleQueue[str | None], *, file: IO[str], show: Callable[[str], str | None]) -> None:
     """Copy lines into the log and show some, until the output is closed."""
-    lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-    threading.Thread(target=_pump, args=(process.stdout, lines), daemon=True).start()
     started = printed = time.monotonic()
     while True:
         try:
@@ -88,9 +91,10 @@ def _follow(process: subprocess.Popen[str], *, file: IO[str], show: Callable[[st
             print(text, flush=True)
 
 
-def _pump(stream: IO[str] | None, lines: queue.SimpleQueue[str | None]) -> None:
-    for line in stream or ():
-        lines.put(line)
+def _pump(stream: IO[str], lines: queue.SimpleQueue[str | None]) -> None:
+    with stream:
+        for line in stream:
+            lines.put(line)
     lines.put(None)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from airflow_hudi_maint.core.model.file_slice import FileSlice
+from airflow_hudi_maint.core.model.file_slice import BaseFile, FileSlice
 from airflow_hudi_maint.core.model.statistics import quantile
 from airflow_hudi_maint.core.storage.filesystem import Storage
 from airflow_hudi_maint.core.storage.table import HudiTable
@@ -22,10 +22,14 @@ class PartitionSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The partitions that have data, by path. Replaced files, which wait for the cleaner, do not count."""
+    """The partitions that have data, by path.
+
+    Replaced files do not count; ``stored_bytes`` has the sizes of all base files on storage, with those among them.
+    """
 
     as_of_instant: str
     partitions: Mapping[str, PartitionSnapshot]
+    stored_bytes: tuple[int, ...]
 
     @property
     def file_groups(self) -> int:
@@ -66,6 +70,12 @@ def take_snapshot(table: HudiTable) -> Snapshot:
     return Snapshot(
         as_of_instant=timeline.last_completed_time,
         partitions={path: _partition(table.storage, slices) for path, slices in found.items() if slices},
+        stored_bytes=tuple(
+            entry.bytes
+            for listing in view.listings.values()
+            for entry in listing
+            if BaseFile.parse(entry.name, size_bytes=entry.bytes)
+        ),
     )
 
 

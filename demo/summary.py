@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_hudi_maint.core.model.commit import Operation
-from airflow_hudi_maint.core.model.units import human_bytes, human_change
+from airflow_hudi_maint.core.model.units import counted, human_bytes, human_change
 from demo.evidence import Evidence
 
 # Hudi's default of hoodie.clustering.plan.strategy.max.num.groups.
@@ -22,7 +22,7 @@ def render_summary(evidence: Evidence, *, places: Mapping[str, str]) -> str:
         for name, old, new, change in figures
     ]
     ruler = "─" * max(map(len, lines))
-    notes = [*_rows_note(evidence), *_expiry_notes(evidence), *_clustering_notes(evidence)]
+    notes = [*_rows_note(evidence), *_expiry_notes(evidence), *_clustering_notes(evidence), *_storage_note(evidence)]
     width = max(map(len, places))
     return "\n".join(
         [lines[0], ruler, *lines[1:], ruler, *notes, ruler, *(f"{name:<{width}}  {at}" for name, at in places.items())]
@@ -72,6 +72,12 @@ def _clustering_notes(evidence: Evidence) -> Iterator[str]:
         yield f"  Hudi by itself plans {HUDI_DEFAULT_GROUPS} groups at most and would have left out the rest silently"
     for path in sorted(set(evidence.after.partitions) - evidence.clustered):
         yield f"  left out: {path}: {evidence.left_out.get(path, 'nobody says why')}"
+
+
+def _storage_note(evidence: Evidence) -> Iterator[str]:
+    replaced = len(evidence.after.stored_bytes) - len(evidence.after.file_bytes)
+    size = human_bytes(sum(evidence.after.stored_bytes) - evidence.after.total_bytes)
+    yield f"not counted: {counted(replaced, 'replaced file')}, {size}, on storage until Hudi's cleaner removes them"
 
 
 def _of(some: Sequence[str], every: Mapping[str, object]) -> str:

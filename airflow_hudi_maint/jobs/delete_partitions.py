@@ -2,7 +2,9 @@
 
 Arguments: ``partitions`` (relative partition paths), ``record_key_fields``, ``ordering_fields``, ``partition_fields``,
 ``hive_style``, ``url_encode``, ``table_type``, ``keygenerator`` (a class name or null), as the table's
-hoodie.properties has them.
+hoodie.properties has them. ``leftovers`` are pending instants of earlier tries, rolled back first. ``known_pending``
+are all pending instants that the caller saw: when the write fails, a replace commit beside them is this job's and is
+rolled back. It is null where other writers may be at work, whose instants must be left alone.
 """
 
 from __future__ import annotations
@@ -12,8 +14,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from airflow_hudi_maint.jobs.leftovers import pending_replace_commits, roll_back
     from airflow_hudi_maint.jobs.session import Request, Row, comma_separated, main
 else:
+    from leftovers import pending_replace_commits, roll_back
     from session import comma_separated, main
 
 KIND = "delete_partitions"
@@ -22,10 +26,24 @@ KIND = "delete_partitions"
 def delete_partitions(spark: SparkSession, request: Request) -> list[Row]:
     """Make one replace commit; the data files stay until Hudi's cleaner passes."""
     partitions = checked_partitions(request)
+    roll_back(spark, request=request, instants=request.names("leftovers"))
     frame = empty_frame(spark, request.base_path)
     options = delete_options(request, partitions=partitions)
-    frame.write.format("hudi").options(**options).mode("append").save(request.base_path)
+    try:
+        frame.write.format("hudi").options(**options).mode("append").save(request.base_path)
+    except Exception:
+        undo(spark, request)
+        raise
     return [{"partition": partition} for partition in partitions]
+
+
+def undo(spark: SparkSession, request: Request) -> None:
+    """Roll back the instant that a failed write requested, so that nothing stays on the timeline."""
+    if request.arguments.get("known_pending") is None:
+        return
+    known = {*request.names("known_pending"), *request.names("leftovers")}
+    pending = pending_replace_commits(spark, base_path=request.base_path)
+    roll_back(spark, request=request, instants=[instant for instant in pending if instant not in known])
 
 
 def checked_partitions(request: Request) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_hudi_maint.core.errors import InvalidSettingError
 from airflow_hudi_maint.hooks.arguments import as_optional_int
 from airflow_hudi_maint.operators.base import HudiTableOperator
 
@@ -12,8 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from airflow.sdk import Context
-
-_MODES = ("auto", "full", "incremental")
 
 
 class HudiGatherStatisticsOperator(HudiTableOperator):
@@ -45,7 +42,10 @@ class HudiGatherStatisticsOperator(HudiTableOperator):
 
         with self.step("Gather statistics") as hook:
             gathered = maintenance.gather_statistics(
-                hook.workspace(log=self.log.info), now=self.now(), **self._options()
+                hook.workspace(log=self.log.info),
+                now=self.now(),
+                mode=self.mode,
+                small_file_bytes=as_optional_int("small_file_bytes", self.small_file_bytes),
             )
         statistics = gathered.statistics
         result = {
@@ -58,9 +58,3 @@ class HudiGatherStatisticsOperator(HudiTableOperator):
             **statistics.totals(),
         }
         return self.hand_on(context, result)
-
-    def _options(self) -> dict[str, Any]:
-        if self.mode not in _MODES:
-            raise InvalidSettingError(f"mode={self.mode!r} is unknown; known are {', '.join(_MODES)}")
-        small = as_optional_int("small_file_bytes", self.small_file_bytes)
-        return {"mode": self.mode} | ({} if small is None else {"small_file_bytes": small})

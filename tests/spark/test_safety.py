@@ -33,8 +33,8 @@ SETTINGS = ClusteringSettings(
 ROWS = {f"day={day}": 30 for day in DAYS}
 NO_REPORT_AND_EXIT_1 = """
     import os, sys
-    os.unlink(sys.argv[2])
-    os._exit(1)
+    leave = os._exit
+    os._exit = lambda _: (os.unlink(sys.argv[2]), leave(1))
 """
 
 
@@ -65,13 +65,13 @@ def table(pristine: Path, tmp_path: Path) -> Path:
 
 
 def _jobs_dir(folder: Path, *, name: str, last_words: str) -> Path:
-    """A copy of the job scripts in which one does something else at its end."""
+    """A copy of the job scripts in which one does something else when it ends its process."""
     jobs = folder / "jobs"
     shutil.copytree(JOBS, jobs)
     script = jobs / f"{name}.py"
     text = script.read_text()
     assert 'if __name__ == "__main__":' in text
-    script.write_text(text + last_words)
+    script.write_text(text.replace('if __name__ == "__main__":', f'if __name__ == "__main__":\n{last_words}'))
     return jobs
 
 
@@ -79,11 +79,7 @@ def test_a_job_that_fails_after_its_commit_is_a_success_with_a_warning(
     table: Path, tmp_path: Path, writer: HudiWriter
 ) -> None:
     """Exit code 1 after the replace commit completed: the timeline wins, and the report says what happened."""
-    jobs = _jobs_dir(
-        tmp_path,
-        name="delete_partitions",
-        last_words="    import os\n    os.unlink(__import__('sys').argv[2])\n    os._exit(1)\n",
-    )
+    jobs = _jobs_dir(tmp_path, name="delete_partitions", last_words=NO_REPORT_AND_EXIT_1)
     workspace = maintenance.open_workspace(str(table), engine=lambda: LocalSparkEngine(jobs_dir=jobs))
 
     reported = maintenance.expire_partitions(workspace, now=_now(), job=JobControl(), policies=KEEP_FOUR)
@@ -179,6 +175,7 @@ def test_a_killed_expiry_is_finished_by_a_retry(table: Path, writer: HudiWriter)
     assert retried.report.outcome is Outcome.DONE
     replaced = [one for one in workspace.table.timeline() if one.action is Action.REPLACE_COMMIT]
     assert list(retried.report.instants) == [one.requested_time for one in replaced]
+    assert () == workspace.table.timeline().pending
     assert {f"day={day}": 30 for day in DAYS[2:]} == writer.counts(table)
 
 
@@ -188,6 +185,26 @@ def _kill_at_first_replace(table: Path, handle: JobHandle) -> None:
     while not list(timeline.glob("*.replacecommit.requested")) and time.monotonic() < deadline:
         time.sleep(0.002)
     os.killpg(int(handle.job_id.split(":")[0]), signal.SIGKILL)
+
+
+def test_a_drop_that_hudi_refuses_leaves_nothing_on_the_timeline(table: Path, writer: HudiWriter) -> None:
+    """A clustering plan that appears just before the drop makes Hudi refuse it; what that requested is undone."""
+    workspace = maintenance.open_workspace(str(table))
+    planned = maintenance.plan_expiry(workspace, now=_now(), policies=KEEP_FOUR)
+
+    def schedule_first(_: JobHandle) -> None:
+        writer.sql(
+            f"CALL run_clustering(path => '{table}', op => 'schedule', selected_partitions => 'day={DAYS[0]}', "
+            "options => 'hoodie.metadata.index.column.stats.enable=false')"
+        )
+
+    with pytest.raises(EngineError, match="pending table service"):
+        maintenance.expire_partitions(
+            workspace, now=_now(), job=JobControl(on_submitted=schedule_first), plan_path=planned.path
+        )
+
+    assert [Action.CLUSTERING] == [one.action for one in workspace.table.timeline().pending]
+    assert ROWS == writer.counts(table)
 
 
 def test_a_plan_is_not_applied_to_a_partition_that_was_written_since(table: Path, writer: HudiWriter) -> None:

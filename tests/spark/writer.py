@@ -67,6 +67,10 @@ class HudiWriter:
         """All rows, in order of id."""
         return self._ask("rows", path=str(path))  # type: ignore[no-any-return]
 
+    def sql(self, statement: str) -> list[dict[str, Any]]:
+        """Run one statement."""
+        return self._ask("sql", statement=statement)  # type: ignore[no-any-return]
+
     def clean(self, path: Path, *, retain_commits: int) -> list[dict[str, Any]]:
         """Run Hudi's cleaner."""
         return self._ask("clean", path=str(path), retain_commits=retain_commits)  # type: ignore[no-any-return]

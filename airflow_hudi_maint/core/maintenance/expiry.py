@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from airflow_hudi_maint.core.model.policy import PolicySet
 from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
 from airflow_hudi_maint.core.model.units import human_bytes
 from airflow_hudi_maint.core.planning import expiry as planner
+from airflow_hudi_maint.core.planning.write_guard import has_lock_provider
 from airflow_hudi_maint.core.storage.schema import table_schema
 
 if TYPE_CHECKING:
@@ -171,11 +172,12 @@ class _Expiry:
         names = tuple(entry.partition_path for entry in remaining)
         self._check_not_held(timeline, names)
         table.check_partitions(names, known=table.view(timeline, partitions=names).partition_paths)
+        leftovers = own_leftovers(timeline, since=self.plan.basis.base_instant, retried=retried)
         step_job = StepJob(
             kind=JobKind.DELETE_PARTITIONS,
-            arguments=self._arguments(names),
+            arguments=self._arguments(names, timeline=timeline, leftovers=leftovers),
             completed=lambda fresh: set(names) <= self._dropped_since(fresh).keys() and self._are_empty(fresh, names),
-            ignore=own_leftovers(timeline, since=self.plan.basis.base_instant, retried=retried),
+            ignore=leftovers,
             totals=JobTotals(files=sum(one.data_file_count for one in remaining), bytes=_bytes(remaining)),
         )
         outcome, warnings = run_step_job(self.workspace, step_job, timeline=timeline, job=job)
@@ -230,8 +232,9 @@ class _Expiry:
         view = self.workspace.table.view(timeline, partitions=names)
         return not any(view.latest_slices(name) for name in view.partition_paths)
 
-    def _arguments(self, names: tuple[str, ...]) -> JsonObject:
+    def _arguments(self, names: Sequence[str], *, timeline: Timeline, leftovers: Sequence[str]) -> JsonObject:
         config = self.workspace.table.config
+        shared = has_lock_provider(self.workspace.write_options)
         return {
             "partitions": list(names),
             "record_key_fields": list(config.record_key_fields),
@@ -241,6 +244,9 @@ class _Expiry:
             "url_encode": config.partitions.url_encoded,
             "table_type": str(config.table_type),
             "keygenerator": config.key_generator_class,
+            # Beside other writers only Hudi can tell, by their heartbeats, whose pending instant is dead.
+            "leftovers": [] if shared else list(leftovers),
+            "known_pending": None if shared else [one.requested_time for one in timeline.pending],
         }
 
     def report(

@@ -27,18 +27,23 @@ def gather_statistics(
     workspace: Workspace,
     *,
     now: datetime,
-    mode: reader.Mode = "auto",
-    small_file_bytes: int = reader.DEFAULT_SMALL_FILE_BYTES,
+    mode: str = "auto",
+    small_file_bytes: int | None = None,
 ) -> Gathered:
     """Gather statistics and write them as ``<instant>.json``.
 
     ``mode`` is ``auto`` (incremental since the newest file where the timeline reaches back, else full), ``full`` or
-    ``incremental``. A second run on an unchanged table lists no partition and writes the same rows.
+    ``incremental``. ``small_file_bytes`` None keeps the limit of the newest file, so that counts stay comparable; the
+    first file takes Hudi's default of 100 MiB. A second run on an unchanged table lists no partition and writes the
+    same rows.
     """
+    previous = reader.newest_statistics(workspace.documents)
+    if small_file_bytes is None:
+        small_file_bytes = previous.small_file_bytes if previous else reader.DEFAULT_SMALL_FILE_BYTES
     statistics = reader.gather_statistics(
         workspace.table,
         now=now,
-        previous=None if mode == "full" else reader.newest_statistics(workspace.documents),
+        previous=previous,
         small_file_bytes=small_file_bytes,
         mode=mode,
     )

@@ -56,7 +56,8 @@ def changes_since(workspace: Workspace, timeline: Timeline, *, watermark: Waterm
     restored = next((f"{one} restored an earlier state" for one in new if one.action is Action.RESTORE), None)
     problem = out_of_reach(timeline, watermark=watermark) or restored
     if problem:
-        msg = f"What happened to {workspace.table.base_path} since the plan was made cannot be told: {problem}. Plan again"
+        where = workspace.table.base_path
+        msg = f"What happened to {where} since the plan was made cannot be told: {problem}. Plan again"
         raise PlanOutdatedError(msg)
     instants = [one for one in new if one.action in WRITE_ACTIONS]
     return dict(zip(instants, workspace.table.commit_metadata_of(instants), strict=True))
@@ -93,8 +94,8 @@ def settle_previous(workspace: Workspace, job: JobControl) -> bool:
 def own_leftovers(timeline: Timeline, *, since: str, retried: bool) -> tuple[str, ...]:
     """Pending replace commits that an earlier, ended try of this step left behind; none on a first try.
 
-    The step refuses to start beside a pending write, so what appeared after its plan is its own. Hudi rolls it back
-    before it writes again.
+    The step refuses to start beside a pending write, so what appeared after its plan is its own. The next try has
+    Hudi roll it back before it writes again.
     """
     if not retried:
         return ()

@@ -10,7 +10,6 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal, TypeAlias
 
 from airflow_hudi_maint.core.errors import CorruptTableError, InvalidSettingError
 from airflow_hudi_maint.core.model.file_slice import FileSlice
@@ -22,8 +21,7 @@ from airflow_hudi_maint.core.storage.dating import COMMIT_ACTIONS, Clues, Dating
 from airflow_hudi_maint.core.storage.documents import DocumentStore
 from airflow_hudi_maint.core.storage.table import HudiTable
 
-Mode: TypeAlias = Literal["auto", "full", "incremental"]
-MODES: tuple[Mode, ...] = ("auto", "full", "incremental")
+MODES = ("auto", "full", "incremental")
 DEFAULT_SMALL_FILE_BYTES = 100 * 1024 * 1024
 DEFAULT_KEPT_STATISTICS = 30
 
@@ -38,7 +36,7 @@ def gather_statistics(
     now: datetime,
     previous: TableStatistics | None = None,
     small_file_bytes: int = DEFAULT_SMALL_FILE_BYTES,
-    mode: Mode = "auto",
+    mode: str = "auto",
 ) -> TableStatistics:
     """Sum up the latest file slices of every partition, as of the last completed instant.
 
@@ -154,7 +152,7 @@ class _Changes:
     reason: str
 
 
-def _gather(table: HudiTable, *, timeline: Timeline, previous: TableStatistics | None, mode: Mode) -> _Gathered:
+def _gather(table: HudiTable, *, timeline: Timeline, previous: TableStatistics | None, mode: str) -> _Gathered:
     changes = "it was asked for" if mode == "full" else _changes_since(previous, table=table, timeline=timeline)
     if isinstance(changes, str):
         earlier = None if previous is None or _foreign(previous, table=table) else previous

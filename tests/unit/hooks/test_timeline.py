@@ -11,6 +11,7 @@ from airflow_hudi_maint.core.errors import InvalidSettingError
 from airflow_hudi_maint.core.storage.table import HudiTable
 from airflow_hudi_maint.hooks.timeline import CommitQuestion, commits_result, find_commits, read_activity
 from tests.airflow.tables import TableBuilder
+from tests.golden.golden import unpack
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,3 +116,20 @@ def test_a_pending_instant_of_any_action_keeps_a_table_busy(builder: TableBuilde
 def test_a_table_without_commits_is_idle(builder: TableBuilder) -> None:
     """Nothing has ever completed, so it has been quiet for ever."""
     assert read_activity(HudiTable.open(builder.base_path)).is_idle(now=NOON, quiet_for=HOUR)
+
+
+def test_on_version_6_the_files_of_the_timeline_say_when_something_completed(tmp_path: Path) -> None:
+    """There are no completion times; the newest modification of an instant's file stands in for the last."""
+    path = unpack("v6_cow_plain", tmp_path)
+    newest = max(one.stat().st_mtime for one in (path / ".hoodie").iterdir() if one.name.endswith("commit"))
+    activity = read_activity(HudiTable.open(str(path)))
+    assert activity.pending == ()
+    assert activity.last_completed_at is not None
+    assert abs(activity.last_completed_at.timestamp() - newest) < 1
+
+
+@pytest.mark.parametrize("name", ["v6_cow_pending", "v6_mor_pending"])
+def test_a_real_table_with_a_pending_plan_is_busy(name: str, tmp_path: Path) -> None:
+    """As the writer of that version leaves it."""
+    activity = read_activity(HudiTable.open(str(unpack(name, tmp_path))))
+    assert not activity.is_idle(now=datetime.now(UTC), quiet_for=timedelta(0))

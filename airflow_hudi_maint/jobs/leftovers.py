@@ -1,0 +1,54 @@
+"""Roll back pending replace commits that a job of ours left behind, with Hudi's own rollback.
+
+Hudi 1.2.0 does not do it by itself when it drops partitions: a requested replace commit of a try that died would stay
+until the table's next ordinary write, and block archival and every later step of maintenance meanwhile.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import SparkSession
+
+    from airflow_hudi_maint.jobs.session import Request
+
+REPLACE_COMMIT = "replacecommit"
+
+
+def pending_replace_commits(spark: SparkSession, *, base_path: str) -> list[str]:
+    """Return the requested times of replace commits that are requested or inflight."""
+    context: Any = spark.sparkContext
+    hudi = context._jvm.org.apache.hudi  # noqa: SLF001 the only door to Hudi's own classes
+    conf = hudi.hadoop.fs.HadoopFSUtils.getStorageConfWithCopy(context._jsc.hadoopConfiguration())  # noqa: SLF001
+    client = hudi.common.table.HoodieTableMetaClient.builder().setConf(conf).setBasePath(base_path).build()
+    instants = client.getActiveTimeline().filterInflightsAndRequested().getInstants()
+    return [_requested_time(one) for one in instants if one.getAction() == REPLACE_COMMIT]
+
+
+def roll_back(spark: SparkSession, *, request: Request, instants: Sequence[str]) -> None:
+    """Roll back these instants, newest first: Hudi refuses to undo what a later one may rest on."""
+    if not instants:
+        return
+    context: Any = spark.sparkContext
+    hudi = context._jvm.org.apache.hudi  # noqa: SLF001
+    engine = hudi.client.common.HoodieSparkEngineContext(context._jsc)  # noqa: SLF001
+    builder = hudi.config.HoodieWriteConfig.newBuilder().withPath(request.base_path).forTable(request.table_name)
+    client = hudi.client.SparkRDDWriteClient(engine, builder.withProps(request.write_options).build())
+    try:
+        for instant in sorted(instants, reverse=True):
+            print(f"Rolling back {instant}, which an earlier try left behind", flush=True)
+            client.rollback(instant)
+    finally:
+        client.close()
+
+
+def _requested_time(instant: Any) -> str:  # noqa: ANN401 py4j makes its methods up
+    # Hudi 1.0 renamed the method, and py4j cannot tell whether there is one; the text begins with the time in both.
+    found = re.search(r"\d{14,17}", instant.toString())
+    if found is None:
+        raise ValueError(f"Instant {instant.toString()} shows no time")
+    return found[0]
