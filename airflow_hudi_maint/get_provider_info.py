@@ -99,6 +99,11 @@ def _engine_fields() -> dict[str, Any]:
             "Roots to fetch the bundle from, in order; empty for Maven Central.",
         ),
         "cache_dir": _field("Bundle cache", _OPTIONAL_TEXT, "Folder that keeps the bundle between runs."),
+        "work_dir": _field(
+            "Work folder",
+            _OPTIONAL_TEXT,
+            "Folder for the log and the spilled data of a job while it runs; empty for the temporary one.",
+        ),
         "master": _field("Spark master", _OPTIONAL_TEXT, "local[*] unless you say otherwise."),
         "driver_memory": _field("Driver memory", _OPTIONAL_TEXT, "Memory of the Spark driver, such as 4g."),
         "spark_conf": _field("Spark configuration (JSON)", _OPTIONAL_OBJECT, "Names and values for the Spark session."),

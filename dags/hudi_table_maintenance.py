@@ -62,6 +62,13 @@ WHAT_TO_DO = {
         description_md="Write plans and report, and change nothing on the table.",
         section="What to do",
     ),
+    "report_title": Param(
+        default=None,
+        type=["string", "null"],
+        title="Title of the report",
+        description_md="Empty: one with the table's name.",
+        section="What to do",
+    ),
     "job_timeout_seconds": Param(
         default=None,
         type=["integer", "null"],
@@ -79,7 +86,7 @@ EXPIRY = {
         title="Policies",
         description_md="RFC-65 policies as JSON, for example "
         '`[{"partitionSpec": "origin=*/", "policy": "KEEP_BY_COUNT", "policyValue": 10, "default": true}]`. '
-        "Empty: those in the table's `hoodie.properties`.",
+        "Empty: those in the table's `hoodie.properties`. `[]`: none, so that nothing expires.",
         section="Expiry",
     ),
     "guards": Param(
@@ -92,6 +99,14 @@ EXPIRY = {
     ),
 }
 CLUSTERING = {
+    "partitions": Param(
+        default=[],
+        type="array",
+        title="Partitions",
+        description_md="Partition paths to consider as Hudi writes them, one per line, such as `origin=EWR/month=9`. "
+        "Empty: all.",
+        section="Clustering",
+    ),
     "target_file_bytes": Param(
         default=1024 * MIB,
         type="integer",
@@ -174,6 +189,7 @@ with DAG(
         job_timeout="{{ params.job_timeout_seconds or '' }}",
         policies="{{ params.policies | tojson }}",
         guards="{{ params.guards | tojson }}",
+        report_title="{{ params.report_title or '' }}",
         clustering={
             "target_file_bytes": "{{ params.target_file_bytes }}",
             "small_file_bytes": "{{ params.small_file_bytes }}",
@@ -182,5 +198,6 @@ with DAG(
             "min_input_files": "{{ params.min_input_files }}",
             "sort_columns": "{{ params.sort_columns | tojson }}",
             "layout": "{{ params.layout }}",
+            "partitions": "{{ params.partitions | tojson if params.partitions else '' }}",
         },
     )

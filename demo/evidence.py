@@ -140,10 +140,16 @@ def _left_out(plan: ClusteringPlan | None) -> dict[str, str]:
 
 
 def _newest_expiry_plan(documents: DocumentStore) -> ExpiryPlan | None:
-    path = documents.newest("plans", suffix="-expiry.json")
+    path = _newest(documents, kind="expiry")
     return ExpiryPlan.from_json(documents.read(path), name=path) if path else None
 
 
 def _newest_clustering_plan(documents: DocumentStore) -> ClusteringPlan | None:
-    path = documents.newest("plans", suffix="-clustering.json")
+    path = _newest(documents, kind="clustering")
     return ClusteringPlan.from_json(documents.read(path), name=path) if path else None
+
+
+def _newest(documents: DocumentStore, *, kind: str) -> str | None:
+    """Return the path of the newest plan of a kind: names begin with an instant, and the kind comes next."""
+    names = [name for name in documents.names("plans") if name.partition("-")[2].startswith(kind)]
+    return documents.path("plans", name=names[-1]) if names else None

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 EXTRAS = ("spark", "s3", "demo", "test", "lint")
 JAVA_VERSIONS = frozenset({8, 11, 17})  # what Spark 3.5 runs on
+SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/java/cacerts")
 HEARTBEAT_SECONDS = 15.0
 STAMP_VERSION = 1
 
@@ -182,8 +183,12 @@ def find_java() -> Path | None:
 def resolve_bundle(python: Path) -> Path:
     """Let the package bring the Hudi bundle into its cache; return the jar."""
     command = [str(python), "-m", "airflow_hudi_maint.core.engines.bundle"]
+    env = dict(os.environ)
+    if SYSTEM_CERTIFICATES.is_file():
+        # A Java from PyPI trusts only the authorities it was built with, not those that this machine adds.
+        env.setdefault("JAVA_TOOL_OPTIONS", f"-Djavax.net.ssl.trustStore={SYSTEM_CERTIFICATES}")
     started = time.monotonic()
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True) as process:
         while True:
             try:
                 output, _ = process.communicate(timeout=HEARTBEAT_SECONDS)

@@ -5,6 +5,7 @@ Each error is also a fitting builtin, and is either terminal (trying again canno
     HudiMaintError
     ├── TerminalError
     │   ├── TableNotFoundError (FileNotFoundError)      no hoodie.properties at the base path
+    │   ├── DocumentNotFoundError (FileNotFoundError)   no statistics, plan or report at the path given
     │   ├── UnsupportedTableError (ValueError)          a table version or type that is not read or maintained
     │   ├── CorruptTableError (ValueError)              a file of the table that cannot be understood
     │   ├── InvalidPolicyError (ValueError)             a TTL policy that is malformed
@@ -42,6 +43,10 @@ class TransientError(HudiMaintError):
 
 class TableNotFoundError(TerminalError, FileNotFoundError):
     """There is no Hudi table at the base path."""
+
+
+class DocumentNotFoundError(TerminalError, FileNotFoundError):
+    """There is no statistics file, plan or report at the path that was given."""
 
 
 class UnsupportedTableError(TerminalError, ValueError):

@@ -12,7 +12,8 @@ from datetime import timedelta
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
 
-_UNSET = ("", "none", "null")
+_NOTHING = ("none", "null")
+_UNSET = ("", *_NOTHING)
 _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
 
@@ -70,6 +71,33 @@ def as_optional_text(name: str, value: object) -> str | None:
     if not isinstance(value, str):
         raise InvalidSettingError(f"{name}={value!r} is no text")
     return value.strip()
+
+
+def as_exact_text(name: str, value: object) -> str | None:
+    """Read a text whose default widens what a task does; None for None and for an empty text.
+
+    The words None and null are what a template makes of a value that is missing. Taken for the default they would mean
+    another table or every partition, so they are refused.
+    """
+    if isinstance(value, str) and value.strip().lower() in _NOTHING:
+        raise InvalidSettingError(
+            f"{name}={value!r} is what a template makes of nothing; "
+            f"see where its value went, or render an empty text to leave {name} out"
+        )
+    return as_optional_text(name, value)
+
+
+def as_optional_instant(name: str, value: object) -> str | None:
+    """Read an instant, also as the number that rendering to native objects makes of one; None when not given."""
+    return as_optional_text(name, _instant(value))
+
+
+def as_instants(name: str, value: object) -> tuple[str, ...]:
+    """Read instants as :func:`as_texts` reads texts; each may be a number."""
+    value = _instant(value)
+    if isinstance(value, str) and value.strip().startswith("["):
+        value = _from_json(name, value)
+    return as_texts(name, [_instant(one) for one in value] if isinstance(value, list | tuple) else value)
 
 
 def as_texts(name: str, value: object) -> tuple[str, ...]:
@@ -133,6 +161,10 @@ def check_names(name: str, given: Iterable[str], *, known: Iterable[str]) -> Non
         near = difflib.get_close_matches(one, expected, n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(expected)}"
         raise InvalidSettingError(f"{name} has no setting {one!r}; {hint}")
+
+
+def _instant(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _from_json(name: str, text: str) -> object:

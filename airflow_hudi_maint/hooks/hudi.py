@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import amask_secret, mask_secret
 
 from airflow_hudi_maint.core.errors import HudiMaintError, InvalidSettingError
-from airflow_hudi_maint.hooks.arguments import as_optional_text
+from airflow_hudi_maint.hooks.arguments import as_exact_text
 from airflow_hudi_maint.hooks.settings import HudiConnectionSettings
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class HudiHook(BaseHook):
         self, hudi_conn_id: str | None = default_conn_name, *, base_path: str | None = None, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self.hudi_conn_id = as_optional_text("hudi_conn_id", hudi_conn_id)
-        self._given_base_path = as_optional_text("base_path", base_path)
+        self.hudi_conn_id = as_exact_text("hudi_conn_id", hudi_conn_id)
+        self._given_base_path = as_exact_text("base_path", base_path)
 
     @cached_property
     def settings(self) -> HudiConnectionSettings:
@@ -73,9 +73,7 @@ class HudiHook(BaseHook):
         """The table's base path: the one given, else the connection's. Raises InvalidSettingError without either."""
         path = self._given_base_path or self.settings.base_path
         if path is None:
-            raise InvalidSettingError(
-                f"No base path: give base_path, or set Base path (host) in connection {self.hudi_conn_id!r}"
-            )
+            raise InvalidSettingError(f"No base path: {self._where_to_give_one()}")
         return path
 
     def workspace(
@@ -115,6 +113,7 @@ class HudiHook(BaseHook):
             "master": settings.master,
             "cache_dir": Path(settings.cache_dir) if settings.cache_dir else None,
             "repositories": settings.repositories or None,
+            "work_dir": Path(settings.work_dir) if settings.work_dir else None,
         }
         return LocalSparkEngine(**{name: value for name, value in given.items() if value is not None})
 
@@ -137,6 +136,11 @@ class HudiHook(BaseHook):
         for secret in settings.secrets():
             mask_secret(secret)
         return settings
+
+    def _where_to_give_one(self) -> str:
+        if self.hudi_conn_id is None:
+            return "give base_path, since there is no connection to take it from"
+        return f"give base_path, or set Base path (host) in connection {self.hudi_conn_id!r}"
 
     def _no_connection(self) -> InvalidSettingError:
         return InvalidSettingError(

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
-from airflow_hudi_maint.hooks.arguments import as_object, as_optional_text, as_texts, check_names, is_unset
+from airflow_hudi_maint.hooks.arguments import (
+    as_exact_text,
+    as_object,
+    as_optional_text,
+    as_texts,
+    check_names,
+    is_unset,
+)
+from airflow_hudi_maint.hooks.masking import secrets_in, user_info
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
 
 ENGINES = ("local",)
 _OBJECTS = ("storage_options", "spark_conf", "write_options")
-_SECRET_WORDS = ("key", "secret", "token", "password", "credential", "connection_string", "sas")
+_UNUSED = ("schema", "login", "password", "port")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +41,7 @@ class HudiConnectionSettings:
     bundle: str | None = None
     repositories: tuple[str, ...] = field(default=(), repr=False)
     cache_dir: str | None = None
+    work_dir: str | None = None
     master: str | None = None
     driver_memory: str | None = None
     spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -44,24 +53,42 @@ class HudiConnectionSettings:
     def from_connection(cls, connection: Connection) -> HudiConnectionSettings:
         """Read a connection.
 
-        Raises InvalidSettingError for a connection of another type, extras that are no JSON object, a field that is
-        unknown (with near matches) or of a wrong type. No message shows a value of an object that may hold credentials.
+        Raises InvalidSettingError for a connection of another type, a field of Airflow's that means nothing here,
+        extras that are no JSON object, a field that is unknown (with near matches) or of a wrong type. No message shows
+        a value that may hold credentials.
         """
         where = f"Connection {connection.conn_id!r}"
         if connection.conn_type not in (None, "", "hudi"):
             raise InvalidSettingError(f"{where} is of type {connection.conn_type!r}; expected type 'hudi'")
+        _refuse_unused(connection, where=where)
         extra = _extra(connection, where=where)
         known = {one.name for one in fields(cls)} - {"base_path"}
         check_names(where, extra, known=known)
         given = {name: value for name, value in extra.items() if not is_unset(value)}
-        return cls(base_path=as_optional_text(f"{where} base path", connection.host), **_checked(given, where=where))
+        return cls(base_path=as_exact_text(f"{where} base path", connection.host), **_checked(given, where=where))
 
     def secrets(self) -> tuple[str, ...]:
-        """The texts that must not show in logs: values of fields whose names sound like a credential's."""
-        found: list[str] = []
+        """The texts that must not show in logs.
+
+        These are the values of settings whose names sound like a credential's, and who a repository is asked as.
+        """
+        return tuple(self._secrets())
+
+    def _secrets(self) -> Iterator[str]:
         for options in (self.storage_options, self.spark_conf, self.write_options):
-            _collect_secrets(options, found=found)
-        return tuple(found)
+            yield from secrets_in(options)
+        for address in self.repositories:
+            yield from user_info(address)
+
+
+def _refuse_unused(connection: Connection, *, where: str) -> None:
+    """Refuse a field that nothing reads: whoever filled it in expects it to do something."""
+    given = [name for name in _UNUSED if getattr(connection, name)]
+    if given:
+        raise InvalidSettingError(
+            f"{where} sets {', '.join(given)}, which a connection of type 'hudi' does not use. The base path goes into "
+            "host as a whole (in a URI percent-encoded: hudi://%2Flake%2Fflights), credentials into storage_options"
+        )
 
 
 def _extra(connection: Connection, *, where: str) -> Mapping[str, object]:
@@ -82,7 +109,7 @@ def _checked(given: Mapping[str, object], *, where: str) -> dict[str, Any]:
         if name in _OBJECTS:
             checked[name] = _object(label, value, texts=name != "storage_options")
         elif name == "repositories":
-            checked[name] = as_texts(label, value)
+            checked[name] = _addresses(label, value)
         else:
             checked[name] = as_optional_text(label, value)
     if checked.get("engine", "local") not in ENGINES:
@@ -99,14 +126,14 @@ def _object(label: str, value: object, *, texts: bool) -> Mapping[str, object]:
     return {key: _spark_text(one) for key, one in entries.items()} if texts else dict(entries)
 
 
+def _addresses(label: str, value: object) -> tuple[str, ...]:
+    try:
+        return as_texts(label, value)
+    except InvalidSettingError:
+        # An address may hold a password.
+        raise InvalidSettingError(f"{label} is no list of addresses") from None
+
+
 def _spark_text(value: object) -> str:
     # Spark and Hudi read booleans in lower case.
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _collect_secrets(options: Mapping[str, object], *, found: list[str]) -> None:
-    for name, value in options.items():
-        if isinstance(value, Mapping):
-            _collect_secrets(value, found=found)
-        elif isinstance(value, str) and value and any(word in name.lower() for word in _SECRET_WORDS):
-            found.append(value)

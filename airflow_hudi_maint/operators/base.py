@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,15 @@ from airflow.sdk.exceptions import AirflowSkipException
 from airflow_hudi_maint.hooks.arguments import as_bool
 from airflow_hudi_maint.hooks.errors import airflow_errors
 from airflow_hudi_maint.hooks.hudi import HudiHook
+from airflow_hudi_maint.hooks.outlets import tell_outlets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from airflow.sdk import Context
+
+_WARNING = "Warning: "
+"""How the core begins a line that is a warning."""
 
 
 class HudiTableOperator(BaseOperator):
@@ -65,7 +70,8 @@ class HudiTableOperator(BaseOperator):
     def hand_on(self, context: Context, result: dict[str, Any], *, idle: str | None = None) -> dict[str, Any]:
         """Return the result after giving it to the outlets; skip when the step was idle, for the reason ``idle``."""
         for name, value in result.items():
-            self.log.info("%s: %s", name, value)
+            if name != "message":  # the step said it already
+                self.log.info("%s: %s", name, value)
         with airflow_errors():
             skips = idle is not None and as_bool("skip_when_idle", self.skip_when_idle)
         if skips:
@@ -73,9 +79,13 @@ class HudiTableOperator(BaseOperator):
             if self.do_xcom_push and "ti" in context:
                 context["ti"].xcom_push(key="return_value", value=result)
             raise AirflowSkipException(idle)
-        for outlet in self.outlets:
-            context["outlet_events"][outlet].extra = result
+        tell_outlets(self.outlets, result, context=context)
         return result
+
+    def say(self, line: str) -> None:
+        """Log what the core says, a warning as one."""
+        level = logging.WARNING if line.startswith(_WARNING) else logging.INFO
+        self.log.log(level, "%s", line.removeprefix(_WARNING))
 
     @staticmethod
     def now() -> datetime:

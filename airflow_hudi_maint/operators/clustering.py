@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.exceptions import AirflowSkipException
-
-from airflow_hudi_maint.hooks.arguments import as_bool, as_result_field, as_texts
-from airflow_hudi_maint.operators.job import HudiJobOperator
-from airflow_hudi_maint.operators.settings import clustering_settings, partition_paths
+from airflow_hudi_maint.hooks.arguments import as_bool, as_instants, as_result_field
+from airflow_hudi_maint.operators.job import HudiJobOperator, step_result
+from airflow_hudi_maint.operators.settings import SIZES, clustering_settings, partition_paths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from airflow.sdk import Context
-
-_SIZES = ("target_file_bytes", "small_file_bytes", "max_group_bytes", "max_groups", "min_input_files")
 
 
 class HudiScheduleClusteringOperator(HudiJobOperator):
@@ -45,7 +41,7 @@ class HudiScheduleClusteringOperator(HudiJobOperator):
     """
 
     template_fields: Sequence[str] = (
-        *HudiJobOperator.template_fields, *_SIZES, "sort_columns", "layout", "partitions", "plan_only",
+        *HudiJobOperator.template_fields, *SIZES, "sort_columns", "layout", "partitions", "plan_only",
     )  # fmt: skip
 
     def __init__(
@@ -78,7 +74,7 @@ class HudiScheduleClusteringOperator(HudiJobOperator):
         from airflow_hudi_maint.core import maintenance
 
         with self.step("Schedule clustering") as hook:
-            sizes = {name: getattr(self, name) for name in _SIZES}
+            sizes = {name: getattr(self, name) for name in SIZES}
             reported = maintenance.schedule_clustering(
                 self.open(hook),
                 now=self.now(),
@@ -105,7 +101,8 @@ class HudiExecuteClusteringOperator(HudiJobOperator):
     :param instants: Instants to execute: a list, JSON, texts apart by commas, or the result of
         HudiScheduleClusteringOperator. Nothing (also the result of a task that was skipped) stands for the oldest
         pending plan of ours. (templated)
-    :param plan_only: Whether to skip instead: after a dry run of the schedule there is no plan to execute. (templated)
+    :param plan_only: Whether to execute nothing: after a dry run of the schedule there is no plan to execute, so the
+        task has nothing to do. Its result then has no report. (templated)
     """
 
     template_fields: Sequence[str] = (*HudiJobOperator.template_fields, "instants", "plan_only")
@@ -120,10 +117,25 @@ class HudiExecuteClusteringOperator(HudiJobOperator):
         from airflow_hudi_maint.core import maintenance
 
         with self.step("Execute clustering") as hook:
-            if as_bool("plan_only", self.plan_only):
-                raise AirflowSkipException("Dry run: no clustering plan is executed")
-            instants = as_texts("instants", as_result_field("instants", self.instants, field="instants"))
-            reported = maintenance.execute_clustering(
-                self.open(hook), now=self.now(), job=self.job(context), instants=instants
-            )
-        return self.report(context, reported)
+            instants = as_instants("instants", as_result_field("instants", self.instants, field="instants"))
+            if not as_bool("plan_only", self.plan_only):
+                reported = maintenance.execute_clustering(
+                    self.open(hook), now=self.now(), job=self.job(context), instants=instants
+                )
+                return self.report(context, reported)
+            result = _dry_run_result(hook.base_path, instants=instants)
+        return self.hand_on(context, result, idle=result["message"])
+
+
+def _dry_run_result(base_path: str, *, instants: tuple[str, ...]) -> dict[str, Any]:
+    from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
+
+    report = StepReport(
+        step=Step.EXECUTE_CLUSTERING,
+        outcome=Outcome.DRY_RUN,
+        message="Dry run: no clustering plan is executed",
+        base_path=base_path,
+        base_instant="",
+        instants=instants,
+    )
+    return step_result(report, path=None)

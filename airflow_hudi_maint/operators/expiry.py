@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_hudi_maint.hooks.arguments import as_bool, as_optional_text, as_result_field
+from airflow.sdk.exceptions import AirflowSkipException
+
+from airflow_hudi_maint.hooks.arguments import as_bool, as_exact_text, as_result_field
 from airflow_hudi_maint.operators.base import HudiTableOperator
 from airflow_hudi_maint.operators.job import HudiJobOperator
 from airflow_hudi_maint.operators.settings import expiry_guards, ttl_policies
@@ -54,7 +56,7 @@ class HudiPlanExpiryOperator(HudiTableOperator):
 
         with self.step("Plan expiry") as hook:
             planned = maintenance.plan_expiry(
-                hook.workspace(log=self.log.info),
+                hook.workspace(log=self.say),
                 now=self.now(),
                 policies=ttl_policies(self.policies),
                 guards=expiry_guards(self.guards),
@@ -86,7 +88,9 @@ class HudiExpirePartitionsOperator(HudiJobOperator):
 
     .. seealso:: ``docs/operators.md``
 
-    :param plan_path: Path of an expiry plan, or the result of HudiPlanExpiryOperator; None to plan now. (templated)
+    :param plan_path: Path of an expiry plan, or the result of HudiPlanExpiryOperator; left out, or an empty text, to
+        plan now. When the task that it refers to left no result, this task skips itself: planning by other policies
+        than that task's is not what was asked for. (templated)
     :param policies: As in HudiPlanExpiryOperator; refused beside a ``plan_path``, which holds its own. (templated)
     :param guards: As in HudiPlanExpiryOperator; checked in either case. (templated)
     :param plan_only: Whether to stop before the engine: the checks are made and the report says what would go.
@@ -107,6 +111,8 @@ class HudiExpirePartitionsOperator(HudiJobOperator):
     ) -> None:
         super().__init__(**kwargs)
         self.plan_path = plan_path
+        # Rendering replaces the attribute, and a task without a result leaves None: the same as an argument left out.
+        self._is_plan_given = plan_path is not None
         self.policies = policies
         self.guards = guards
         self.plan_only = plan_only
@@ -117,11 +123,13 @@ class HudiExpirePartitionsOperator(HudiJobOperator):
 
         with self.step("Expire partitions") as hook:
             plan_path = as_result_field("plan_path", self.plan_path, field="plan_path")
+            if plan_path is None and self._is_plan_given:
+                raise AirflowSkipException("the plan task left no plan")
             reported = maintenance.expire_partitions(
                 self.open(hook),
                 now=self.now(),
                 job=self.job(context),
-                plan_path=as_optional_text("plan_path", plan_path),
+                plan_path=as_exact_text("plan_path", plan_path),
                 policies=ttl_policies(self.policies),
                 guards=expiry_guards(self.guards),
                 dry_run=as_bool("plan_only", self.plan_only),

@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_hudi_maint.core.errors import EngineKilledError, HudiMaintError
 from airflow_hudi_maint.hooks.arguments import as_seconds, is_unset
@@ -13,7 +16,7 @@ from airflow_hudi_maint.links.report import HudiReportLink
 from airflow_hudi_maint.operators.base import HudiTableOperator
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from airflow.sdk import Context
 
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
 JOB_KEY = "hudi_maint_job"
 """Key of the job's handle in the task state store; a retry of an older release looks for it, so it never changes."""
 
+PLAN_KEY = "hudi_maint_plan"
+"""Key of the path of the plan that the job works on."""
+
 KILL_SECONDS = 4.0
 """Airflow's supervisor ends a task with SIGKILL 5 seconds after it asked it to stop."""
 
@@ -36,7 +42,7 @@ class HudiJobOperator(HudiTableOperator):
     """Run a step that may start a Spark job.
 
     The job's handle is stored before the job is watched, so that a retry finds a job that its forerunner left
-    running. A task that is stopped kills the whole job, within a bounded time.
+    running, and goes on with the same plan. A task that is stopped kills the whole job, within a bounded time.
 
     :param job_timeout: Longest time that a job may run, a timedelta or seconds; None for no limit. A job that runs
         longer is killed and the task fails, with its retries. (templated)
@@ -52,6 +58,18 @@ class HudiJobOperator(HudiTableOperator):
         self._engine: Engine | None = None
         self._handle: JobHandle | None = None
         self._stopped = False
+        self._store: Any = None
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[HudiHook]:
+        """Give the hook as every step does; after a final error, forget the plan."""
+        try:
+            with super().step(title) as hook:
+                yield hook
+        except AirflowFailException:
+            # It would be refused again, so a task that is cleared after the cause is mended has to plan anew.
+            self._forget(PLAN_KEY)
+            raise
 
     def on_kill(self) -> None:
         """Kill the running job, if any, and let no other start.
@@ -69,26 +87,26 @@ class HudiJobOperator(HudiTableOperator):
 
     def open(self, hook: HudiHook) -> Workspace:
         """Open the table with an engine that :meth:`on_kill` can reach."""
-        return hook.workspace(engine=lambda: self.make_engine(hook), log=self.log.info)
+        return hook.workspace(engine=lambda: self.make_engine(hook), log=self.say)
 
     def job(self, context: Context) -> JobControl:
-        """Say how a job of this task instance is named, stored and found again."""
+        """Say how a job of this task instance is named, stored and found again.
+
+        Only a try that submitted a job binds the next one to its plan; without a job nothing was done by it, and a new
+        plan sees the table as it is now.
+        """
         from airflow_hudi_maint.core.maintenance import JobControl
         from airflow_hudi_maint.core.model.job import JobHandle
 
-        store = context.get("task_state_store")
-        stored = store.get(JOB_KEY) if store is not None else None
-
-        def on_submitted(handle: JobHandle) -> None:
-            if store is not None:
-                store.set(JOB_KEY, dict[str, Any](handle.to_json()))
-            self._handle = handle
-            self._refuse_when_stopped()
-
+        self._store = context.get("task_state_store")
+        stored, plan_path = self._recall(JOB_KEY), self._recall(PLAN_KEY)
+        previous = JobHandle.from_json(stored) if isinstance(stored, dict) else None
         return JobControl(
             application_name=application_name(context, task_id=self.task_id),
-            previous=JobHandle.from_json(stored) if isinstance(stored, dict) else None,
-            on_submitted=on_submitted,
+            previous=previous,
+            on_submitted=self._on_submitted,
+            plan_path=plan_path if previous is not None and isinstance(plan_path, str) else None,
+            on_planned=lambda path: self._remember(PLAN_KEY, path),
             timeout_seconds=None if is_unset(self.job_timeout) else as_seconds("job_timeout", self.job_timeout),
         )
 
@@ -97,13 +115,10 @@ class HudiJobOperator(HudiTableOperator):
         from airflow_hudi_maint.core.model.report import Outcome
 
         self._handle = None
-        store = context.get("task_state_store")
-        if store is not None:
-            store.delete(JOB_KEY)
+        self._forget(JOB_KEY)
+        self._forget(PLAN_KEY)
         self.report_path = reported.path
         report = reported.report
-        for warning in report.warnings:
-            self.log.warning(warning)
         idle = report.message if report.outcome is Outcome.NOTHING_TO_DO else None
         return self.hand_on(context, step_result(report, path=reported.path), idle=idle)
 
@@ -113,19 +128,37 @@ class HudiJobOperator(HudiTableOperator):
         self._engine = hook.make_engine()
         return self._engine
 
+    def _on_submitted(self, handle: JobHandle) -> None:
+        self._remember(JOB_KEY, dict[str, Any](handle.to_json()))
+        self._handle = handle
+        self._refuse_when_stopped()
+
+    def _recall(self, key: str) -> Any:
+        return None if self._store is None else self._store.get(key)
+
+    def _remember(self, key: str, value: Any) -> None:
+        if self._store is not None:
+            self._store.set(key, value)
+
+    def _forget(self, key: str) -> None:
+        if self._store is not None:
+            self._store.delete(key)
+
     def _refuse_when_stopped(self) -> None:
         if self._stopped:
             raise EngineKilledError(f"{self.task_id} was asked to stop; its job is not run")
 
     def _kill(self, engine: Engine, handle: JobHandle) -> None:
-        self.log.info("Killing job %s", handle.job_id)
+        # The log may need a lock that the interrupted execute holds, so it comes last.
         try:
             engine.kill(handle, timeout_seconds=KILL_SECONDS)
         except (HudiMaintError, OSError) as error:
             self.log.warning("Job %s was not killed: %s", handle.job_id, error)
+        else:
+            self.log.info("Killed job %s", handle.job_id)
 
 
-def step_result(report: StepReport, *, path: str) -> dict[str, Any]:
+def step_result(report: StepReport, *, path: str | None) -> dict[str, Any]:
     """Return what a step hands on; lists that can grow with the table are counted."""
     return {
         "step": str(report.step),

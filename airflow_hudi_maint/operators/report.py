@@ -67,7 +67,7 @@ class HudiReportOperator(HudiTableOperator):
 
         with self.step("Report") as hook:
             written = maintenance.write_report(
-                hook.workspace(log=self.log.info),
+                hook.workspace(log=self.say),
                 now=self.now(),
                 title=as_optional_text("title", self.title),
                 before_statistics_path=_path("before_statistics", self.before_statistics, field="statistics_path"),

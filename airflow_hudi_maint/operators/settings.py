@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
 from airflow_hudi_maint.hooks.arguments import (
+    as_exact_text,
     as_int,
     as_object,
     as_objects,
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from airflow_hudi_maint.core.model.plan import ClusteringSettings
     from airflow_hudi_maint.core.model.policy import PolicySet
     from airflow_hudi_maint.core.planning.expiry import ExpiryGuards
+    from airflow_hudi_maint.core.planning.small_files import Worthwhile
+
+SIZES = ("target_file_bytes", "small_file_bytes", "max_group_bytes", "max_groups", "min_input_files")
+"""The numbers that clustering and small-file compaction share: operator arguments, of clustering_settings too."""
 
 
 def ttl_policies(value: object) -> PolicySet | None:
@@ -39,6 +44,10 @@ def expiry_guards(value: object) -> ExpiryGuards | None:
     if not given:
         return None
     check_names("guards", given, known=(one.name for one in fields(ExpiryGuards)))
+    for name, one in given.items():
+        if isinstance(one, bool):
+            # Python takes true for 1, the whole table.
+            raise InvalidSettingError(f"guards: {name}={one} is neither a number nor a text; null lifts a limit")
     try:
         return ExpiryGuards(**{name: _number_or_text(one) for name, one in given.items()})  # type: ignore[arg-type]
     except TypeError as error:
@@ -76,9 +85,17 @@ def clustering_settings(
     )
 
 
+def worthwhile(*, min_files_removed: object, max_bytes_per_file_removed: object) -> Worthwhile:
+    """Read when small files are worth rewriting; what is not given has the core's default."""
+    from airflow_hudi_maint.core.planning.small_files import Worthwhile
+
+    numbers = {"min_files_removed": min_files_removed, "max_bytes_per_file_removed": max_bytes_per_file_removed}
+    return Worthwhile(**{name: as_int(name, value) for name, value in numbers.items() if not is_unset(value)})
+
+
 def partition_paths(value: object) -> tuple[str, ...] | None:
     """Read partition paths; None (all partitions) when not given. An empty list is refused: it never means all."""
-    if is_unset(value):
+    if value is None or (isinstance(value, str) and as_exact_text("partitions", value) is None):
         return None
     paths = as_texts("partitions", value)
     if not paths:

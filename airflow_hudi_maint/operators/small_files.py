@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_hudi_maint.hooks.arguments import as_bool
 from airflow_hudi_maint.operators.job import HudiJobOperator
-from airflow_hudi_maint.operators.settings import clustering_settings, partition_paths
+from airflow_hudi_maint.operators.settings import SIZES, clustering_settings, partition_paths, worthwhile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from airflow.sdk import Context
 
-_SIZES = ("target_file_bytes", "small_file_bytes", "max_group_bytes", "max_groups", "min_input_files")
+_WORTHWHILE = ("min_files_removed", "max_bytes_per_file_removed")
 
 
 class HudiCompactSmallFilesOperator(HudiJobOperator):
@@ -35,11 +35,17 @@ class HudiCompactSmallFilesOperator(HudiJobOperator):
     :param max_group_bytes: Most bytes of one group, at least the target; None for Hudi's default of 2 GiB. (templated)
     :param max_groups: Most groups of one plan; None for as many as there are. (templated)
     :param min_input_files: Partitions with fewer small files are left alone; None for the default of 2. (templated)
+    :param min_files_removed: How many files fewer a rewrite of a partition has to leave; None for the default of 1.
+        (templated)
+    :param max_bytes_per_file_removed: Most bytes to rewrite for each file fewer; None for ``small_file_bytes``.
+        (templated)
     :param partitions: Partition paths to consider, as Hudi writes them; None for all. (templated)
     :param plan_only: Whether to stop before the engine and report the plan. (templated)
     """
 
-    template_fields: Sequence[str] = (*HudiJobOperator.template_fields, *_SIZES, "partitions", "plan_only")
+    template_fields: Sequence[str] = (
+        *HudiJobOperator.template_fields, *SIZES, *_WORTHWHILE, "partitions", "plan_only",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -49,6 +55,8 @@ class HudiCompactSmallFilesOperator(HudiJobOperator):
         max_group_bytes: int | str | None = None,
         max_groups: int | str | None = None,
         min_input_files: int | str | None = None,
+        min_files_removed: int | str | None = None,
+        max_bytes_per_file_removed: int | str | None = None,
         partitions: Sequence[str] | str | None = None,
         plan_only: bool | str = False,
         **kwargs: Any,
@@ -59,6 +67,8 @@ class HudiCompactSmallFilesOperator(HudiJobOperator):
         self.max_group_bytes = max_group_bytes
         self.max_groups = max_groups
         self.min_input_files = min_input_files
+        self.min_files_removed = min_files_removed
+        self.max_bytes_per_file_removed = max_bytes_per_file_removed
         self.partitions = partitions
         self.plan_only = plan_only
 
@@ -70,9 +80,10 @@ class HudiCompactSmallFilesOperator(HudiJobOperator):
             reported = maintenance.compact_small_files(
                 self.open(hook),
                 now=self.now(),
-                settings=clustering_settings(**{name: getattr(self, name) for name in _SIZES}),
+                settings=clustering_settings(**{name: getattr(self, name) for name in SIZES}),
                 job=self.job(context),
                 partitions=partition_paths(self.partitions),
+                worthwhile=worthwhile(**{name: getattr(self, name) for name in _WORTHWHILE}),
                 dry_run=as_bool("plan_only", self.plan_only),
             )
         return self.report(context, reported)

@@ -42,7 +42,7 @@ class HudiGatherStatisticsOperator(HudiTableOperator):
 
         with self.step("Gather statistics") as hook:
             gathered = maintenance.gather_statistics(
-                hook.workspace(log=self.log.info),
+                hook.workspace(log=self.say),
                 now=self.now(),
                 mode=self.mode,
                 small_file_bytes=as_optional_int("small_file_bytes", self.small_file_bytes),

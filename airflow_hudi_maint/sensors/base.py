@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from airflow_hudi_maint.core.errors import TableNotFoundError, TransientError
 from airflow_hudi_maint.hooks.errors import airflow_errors
 from airflow_hudi_maint.hooks.hudi import HudiHook
+from airflow_hudi_maint.hooks.outlets import tell_outlets
 from airflow_hudi_maint.triggers.timeline import DEFAULT_MAX_FAILURES
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ class HudiTimelineSensor(BaseSensorOperator):
     """Wait for something on a table's timeline.
 
     A table that does not exist yet is waited for. Transient errors are survived, up to ``max_failures`` in a row, and
-    then left to the task's retries; terminal ones fail the task at once.
+    then left to the task's retries; terminal ones fail the task at once. The result is returned, and every outlet's
+    asset event carries it as ``extra``.
 
     :param hudi_conn_id: Connection of type ``hudi``; None for none. (templated)
     :param base_path: Base path of the table; None for the connection's. (templated)
@@ -58,13 +60,13 @@ class HudiTimelineSensor(BaseSensorOperator):
     def execute(self, context: Context) -> Any:
         """Look once; if there is no answer yet, go on looking here or, when deferrable, in the triggerer."""
         if not self.deferrable:
-            return super().execute(context)
+            return self._hand_on(context, super().execute(context))
         with airflow_errors():
             trigger = self.make_trigger()
         now = self.poke(context)
         if not now.is_done:
             self._defer(trigger)
-        return now.xcom_value
+        return self._hand_on(context, now.xcom_value)
 
     def _defer(self, trigger: BaseTrigger) -> None:
         self.defer(trigger=trigger, method_name="execute_complete", timeout=timedelta(seconds=self.timeout))
@@ -74,10 +76,16 @@ class HudiTimelineSensor(BaseSensorOperator):
         if event["status"] == "found":
             result: dict[str, Any] = event["result"]
             self.log.info("Found %s", result)
+            self._hand_on(context, result)
             return result
         if event["terminal"]:
             raise AirflowFailException(event["message"])
         raise AirflowException(event["message"])  # takes retries, and soft_fail turns it into a skip
+
+    def _hand_on(self, context: Context, result: Any) -> Any:
+        if result is not None:  # silent_fail and never_fail end without one
+            tell_outlets(self.outlets, result, context=context)
+        return result
 
     def poke(self, context: Context) -> PokeReturnValue:
         """Look once."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_hudi_maint.hooks.arguments import as_bool, as_optional_text
+from airflow_hudi_maint.hooks.arguments import as_bool, as_exact_text, as_optional_instant
 from airflow_hudi_maint.hooks.timeline import CommitQuestion, commits_result, find_commits
 from airflow_hudi_maint.sensors.base import HudiTimelineSensor
 from airflow_hudi_maint.triggers.timeline import HudiCommitTrigger
@@ -38,7 +38,7 @@ class HudiCommitSensor(HudiTimelineSensor):
     def __init__(
         self,
         *,
-        since: str | None = None,
+        since: str | int | None = None,
         partition: str | None = None,
         include_rewrites: bool | str = False,
         **kwargs: Any,
@@ -57,8 +57,8 @@ class HudiCommitSensor(HudiTimelineSensor):
         """Make the trigger that looks on in the triggerer."""
         question = self._question()
         return HudiCommitTrigger(
-            hudi_conn_id=as_optional_text("hudi_conn_id", self.hudi_conn_id),
-            base_path=as_optional_text("base_path", self.base_path),
+            hudi_conn_id=as_exact_text("hudi_conn_id", self.hudi_conn_id),
+            base_path=as_exact_text("base_path", self.base_path),
             poll_interval=self.poke_interval,
             max_failures=self.max_failures,
             since=question.since,
@@ -68,7 +68,7 @@ class HudiCommitSensor(HudiTimelineSensor):
 
     def _question(self) -> CommitQuestion:
         return CommitQuestion(
-            since=as_optional_text("since", self.since),
-            partition=as_optional_text("partition", self.partition),
+            since=as_optional_instant("since", self.since),
+            partition=as_exact_text("partition", self.partition),
             include_rewrites=as_bool("include_rewrites", self.include_rewrites),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_hudi_maint.hooks.arguments import as_optional_text, as_seconds
+from airflow_hudi_maint.hooks.arguments import as_exact_text, as_seconds
 from airflow_hudi_maint.hooks.timeline import idle_result, read_activity
 from airflow_hudi_maint.sensors.base import HudiTimelineSensor
 from airflow_hudi_maint.triggers.timeline import HudiTableIdleTrigger
@@ -49,8 +49,8 @@ class HudiTableIdleSensor(HudiTimelineSensor):
     def make_trigger(self) -> HudiTableIdleTrigger:
         """Make the trigger that looks on in the triggerer."""
         return HudiTableIdleTrigger(
-            hudi_conn_id=as_optional_text("hudi_conn_id", self.hudi_conn_id),
-            base_path=as_optional_text("base_path", self.base_path),
+            hudi_conn_id=as_exact_text("hudi_conn_id", self.hudi_conn_id),
+            base_path=as_exact_text("base_path", self.base_path),
             poll_interval=self.poke_interval,
             max_failures=self.max_failures,
             quiet_seconds=as_seconds("quiet_for", self.quiet_for),

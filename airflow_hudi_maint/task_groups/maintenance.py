@@ -16,7 +16,7 @@ from airflow_hudi_maint.operators.statistics import HudiGatherStatisticsOperator
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from airflow.sdk import Asset
+    from airflow.sdk import Asset, BaseOperator
 
 
 def hudi_maintenance(
@@ -42,9 +42,10 @@ def hudi_maintenance(
     """Gather statistics → plan expiry → expire → schedule clustering → execute clustering → gather statistics → report.
 
     A step that is switched off or has nothing to do skips itself and says why; the steps after it run all the same.
-    When a step fails, the later ones do not run, but the report is written, and the task ``done``, which comes last,
-    fails the group. Every setting may be a template. Two runs on one table at once are refused by whichever step
-    comes second to the engine; give the DAG ``max_active_runs=1``.
+    When a task before the group is skipped, or a branch goes elsewhere, the whole group is skipped. When a step fails,
+    the later ones do not run, but the report is written, and the task ``done``, which comes last, fails the group;
+    without the first statistics there is no report. Every setting may be a template. Two runs on one table at once are
+    refused by whichever step comes second to the engine; give the DAG ``max_active_runs=1``.
 
     :param group_id: Id of the group.
     :param hudi_conn_id: Connection of type ``hudi``; None for none.
@@ -65,7 +66,7 @@ def hudi_maintenance(
     :param prefix_group_id: Whether task ids begin with the group's.
     """
     table: dict[str, Any] = {"hudi_conn_id": hudi_conn_id, "base_path": base_path}
-    step = {**table, "trigger_rule": TriggerRule.NONE_FAILED}
+    step = {**table, "trigger_rule": TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS}
     job = {**step, "job_timeout": job_timeout, "plan_only": plan_only}
     small_file_bytes = (clustering or {}).get("small_file_bytes")
     defaults: Any = default_args or {}
@@ -90,16 +91,35 @@ def hudi_maintenance(
             task_id="report",
             enabled=report,
             title=report_title,
-            before_statistics=before.output,
-            step_reports=[expired.output, scheduled.output, executed.output],
-            expiry_plan=plan.output,
-            clustering_plan=scheduled.output,
+            before_statistics=_result_of(before),
+            step_reports=[_result_of(one) for one in (expired, scheduled, executed)],
+            expiry_plan=_result_of(plan),
+            clustering_plan=_result_of(scheduled),
             outlets=list(outlets),
-            trigger_rule=TriggerRule.ALL_DONE,
+            trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS,
             **table,
         )
         # The report succeeds after failures as well; if it came last, a failed run would look fine.
-        done = EmptyOperator(task_id="done", trigger_rule=TriggerRule.NONE_FAILED)
-        chain(before, plan, expired, scheduled, executed, after, written, done)
-        [before, plan, expired, scheduled, executed, after] >> done
+        done = EmptyOperator(task_id="done", trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS)
+        _order(before, steps=(plan, expired, scheduled, executed, after), report=written, done=done)
     return group
+
+
+def _order(before: BaseOperator, *, steps: Sequence[BaseOperator], report: BaseOperator, done: BaseOperator) -> None:
+    """Chain the steps, each directly behind ``before`` as well.
+
+    That one never skips itself. So each step sees one success at least when the group runs, and none when something
+    before the group was skipped, which tells that skip from the skips of steps with nothing to do.
+    """
+    chain(before, *steps)
+    [before, steps[-1]] >> report
+    before >> [*steps[1:], done]
+    [*steps, report] >> done
+
+
+def _result_of(task: BaseOperator) -> str:
+    """Return a template of the task's result as JSON, null without one.
+
+    ``task.output`` would put the task directly before the report, whose trigger rule lets no skipped task stand there.
+    """
+    return f"{{{{ ti.xcom_pull(task_ids='{task.task_id}', map_indexes=ti.map_index) | tojson }}}}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import tests.airflow.environment as env  # before Airflow is imported
+from tests.airflow.environment import ROOT
 from tests.airflow.java import CountingJava
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def dag_bag(airflow_db: None) -> Any:
     """Parse the DAGs that the project ships; anew for each test, because a run leaves its conf in a DAG's params."""
     from airflow.dag_processing.dagbag import DagBag
 
-    return DagBag(dag_folder=str(env.ROOT / "dags"))
+    return DagBag(dag_folder=str(ROOT / "dags"))
 
 
 @pytest.fixture

@@ -1,4 +1,8 @@
-"""Give Airflow a home of its own. Imported by every conftest that needs Airflow, before Airflow itself is."""
+"""Give Airflow a home of its own, which goes with this session. Imported by ``tests/conftest.py``, before Airflow is.
+
+Importing Airflow is enough to make it write a configuration into its home. Nothing is imported or made here but an empty
+folder, so tests without Airflow pay nothing.
+"""
 
 from __future__ import annotations
 

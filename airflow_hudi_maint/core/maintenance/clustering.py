@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.core.errors import EngineError
 from airflow_hudi_maint.core.maintenance.execution import execute_clustering
-from airflow_hudi_maint.core.maintenance.ownership import pending_of_ours, record_ours
+from airflow_hudi_maint.core.maintenance.ownership import (
+    comes_from,
+    pending_of_ours,
+    record_asked,
+    record_ours,
+)
 from airflow_hudi_maint.core.maintenance.steps import (
     StepJob,
     StepReported,
+    check_writable,
+    objections,
     run_step_job,
     settle_previous,
     write_step_report,
@@ -23,8 +31,9 @@ from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
 from airflow_hudi_maint.core.model.units import human_bytes
 from airflow_hudi_maint.core.planning.clustering import clustering_options
 from airflow_hudi_maint.core.planning.clustering import plan_clustering as plan_clustering_slices
-from airflow_hudi_maint.core.planning.small_files import plan_small_file_compaction
+from airflow_hudi_maint.core.planning.small_files import Worthwhile, plan_small_file_compaction
 from airflow_hudi_maint.core.storage.schema import table_schema
+from airflow_hudi_maint.core.storage.statistics import watermark_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -54,10 +63,16 @@ def plan_clustering(
 
 
 def plan_small_files(
-    workspace: Workspace, *, now: datetime, settings: ClusteringSettings, partitions: Collection[str] | None = None
+    workspace: Workspace,
+    *,
+    now: datetime,
+    settings: ClusteringSettings,
+    partitions: Collection[str] | None = None,
+    worthwhile: Worthwhile | None = None,
 ) -> PlannedClustering:
     """Plan which partitions have small files that are worth rewriting, without a sort; changes nothing on the table."""
-    return _plan(workspace, now=now, settings=settings, partitions=partitions, planner=plan_small_file_compaction)
+    planner = partial(plan_small_file_compaction, worthwhile=worthwhile or Worthwhile())
+    return _plan(workspace, now=now, settings=settings, partitions=partitions, planner=planner)
 
 
 def _plan(
@@ -78,11 +93,11 @@ def _plan(
     plan = planner(
         {path: view.merged_slices(path) for path in view.partition_paths},
         settings,
-        basis=workspace.basis(timeline, now=now),
+        basis=workspace.basis(watermark_of(timeline), now=now),
         partitions=partitions,
     )
-    path = workspace.documents.write(
-        "plans", name=f"{plan.basis.base_instant}-{plan.purpose}.json", document=plan.to_json()
+    path = workspace.documents.write_kept(
+        "plans", stem=f"{plan.basis.base_instant}-{plan.purpose}", document=plan.to_json()
     )
     workspace.log(_describe(plan))
     return PlannedClustering(plan=plan, path=path)
@@ -126,7 +141,10 @@ def _schedule(
 ) -> StepReported:
     run = _Scheduling(workspace=workspace, plan=planned.plan, path=planned.path, ours=ours)
     if dry_run:
-        return run.report(Outcome.DRY_RUN, f"Dry run, nothing was scheduled: {_describe(planned.plan)}")
+        timeline = workspace.table.timeline()
+        warnings = objections(lambda: check_writable(workspace, timeline=timeline)) if planned.plan.chosen else ()
+        message = f"Dry run, nothing was scheduled: {_describe(planned.plan)}"
+        return run.report(Outcome.DRY_RUN, message, warnings=warnings)
     if planned.plan.chosen:
         return run.apply(job)
     if ours:
@@ -154,11 +172,15 @@ class _Scheduling:
             # Hudi may find nothing to do, so a missing plan alone is no failure; apply() tells the two apart below.
             completed=lambda _: True,
         )
+        record_asked(self.workspace, self.plan, plan_path=self.path)
         outcome, warnings = run_step_job(self.workspace, step_job, timeline=timeline, job=job)
+        # Another writer may schedule at the same time: only what holds nothing but our file groups is ours.
         made = tuple(
             plan
             for plan in table.pending_plans(table.timeline())
-            if plan.kind is PlanKind.CLUSTERING and plan.instant.requested_time not in known
+            if plan.kind is PlanKind.CLUSTERING
+            and plan.instant.requested_time not in known
+            and comes_from(plan, self.plan)
         )
         if not made and not (outcome.report and outcome.report.ok):
             msg = (
@@ -188,9 +210,10 @@ class _Scheduling:
 
     def _arguments(self) -> JsonObject:
         settings = self.plan.settings
-        partitioned = bool(self.workspace.table.config.partitions.fields)
+        chosen = [entry.partition_path for entry in self.plan.chosen]
         return {
-            "partitions": [entry.partition_path for entry in self.plan.chosen] if partitioned else [],
+            # To Hudi no partition means all: right for the one partition of a table without partitions, and only there.
+            "partitions": [] if chosen == [""] else chosen,
             "sort_columns": list(settings.sort_columns),
             "layout": str(settings.layout),
             "options": dict(clustering_options(settings, group_count=self.plan.group_count)),
@@ -235,6 +258,7 @@ def compact_small_files(
     settings: ClusteringSettings,
     job: JobControl,
     partitions: Collection[str] | None = None,
+    worthwhile: Worthwhile | None = None,
     dry_run: bool = False,
 ) -> StepReported:
     """Rewrite small files into larger ones: schedule and execute clustering without a sort, where it is worthwhile.
@@ -244,7 +268,7 @@ def compact_small_files(
     """
     settle_previous(workspace, job)
     ours = pending_of_ours(workspace, workspace.table.timeline())
-    planned = plan_small_files(workspace, now=now, settings=settings, partitions=partitions)
+    planned = plan_small_files(workspace, now=now, settings=settings, partitions=partitions, worthwhile=worthwhile)
     scheduled = _schedule(workspace, planned, ours=ours, job=job, dry_run=dry_run)
     if scheduled.report.outcome in (Outcome.DRY_RUN, Outcome.NOTHING_TO_DO):
         return _as_compaction(workspace, scheduled.report)

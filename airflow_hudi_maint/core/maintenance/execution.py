@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from airflow_hudi_maint.core.errors import PlanOutdatedError, UnknownInstantError
-from airflow_hudi_maint.core.maintenance.ownership import pending_of_ours
+from airflow_hudi_maint.core.errors import PendingActionError, PlanOutdatedError, UnknownInstantError
+from airflow_hudi_maint.core.maintenance.ownership import executing_job, pending_of_ours, record_execution
 from airflow_hudi_maint.core.maintenance.steps import (
     StepJob,
     StepReported,
@@ -15,9 +15,9 @@ from airflow_hudi_maint.core.maintenance.steps import (
     settle_previous,
     write_step_report,
 )
-from airflow_hudi_maint.core.model.commit import CommitMetadata, Operation, PendingPlan, PlanKind
-from airflow_hudi_maint.core.model.instant import Action, Instant
-from airflow_hudi_maint.core.model.job import JobKind, JobTotals
+from airflow_hudi_maint.core.model.commit import CommitMetadata, Operation, PendingPlan, PlanKind, PlannedSlice
+from airflow_hudi_maint.core.model.instant import Action, Instant, State
+from airflow_hudi_maint.core.model.job import JobHandle, JobKind, JobStatus, JobTotals
 from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
 from airflow_hudi_maint.core.model.units import human_bytes
 
@@ -94,6 +94,7 @@ class _Execution:
 
     def apply(self, plans: tuple[PendingPlan, ...], *, job: JobControl) -> StepReported:
         table = self.workspace.table
+        self._check_not_running(plans, retried=job.previous is not None)
         view = table.view(self.timeline, partitions=frozenset(path for plan in plans for path in plan.partitions))
         inputs = _checked_inputs(view, plans)
         names = tuple(plan.instant.requested_time for plan in plans)
@@ -106,7 +107,14 @@ class _Execution:
             totals=JobTotals(files=len(inputs), bytes=sum(one.total_bytes for one in inputs)),
             probe=progress.describe,
         )
-        outcome, warnings = run_step_job(self.workspace, step_job, timeline=self.timeline, job=job)
+
+        def on_submitted(handle: JobHandle) -> None:
+            job.on_submitted(handle)
+            for plan in plans:
+                record_execution(self.workspace, plan, job=handle)
+
+        noted = replace(job, on_submitted=on_submitted)
+        outcome, warnings = run_step_job(self.workspace, step_job, timeline=self.timeline, job=noted)
         return self.finished(
             Outcome.DONE,
             f"Executed {', '.join(names)}",
@@ -114,6 +122,24 @@ class _Execution:
             warnings=warnings,
             engine_seconds=outcome.report.seconds if outcome.report else 0.0,
         )
+
+    def _check_not_running(self, plans: Sequence[PendingPlan], *, retried: bool) -> None:
+        """Raise PendingActionError for a plan that another job is executing, or may be.
+
+        Hudi begins an execution by rolling back what is inflight: two at once would delete each other's files.
+        """
+        for plan in plans:
+            handle = executing_job(self.workspace, plan)
+            instant = plan.instant.requested_time
+            if handle is not None and self.workspace.engine().status(handle) is JobStatus.RUNNING:
+                msg = f"Clustering {instant} is being executed by job {handle.job_id}; try again when it is done"
+                raise PendingActionError(msg)
+            if plan.instant.state is State.INFLIGHT and handle is None and not retried:
+                msg = (
+                    f"Clustering {instant} is inflight, and not by a job of ours: executing it beside its owner would "
+                    "delete each other's files. Wait until it completes, or have Hudi roll it back"
+                )
+                raise PendingActionError(msg)
 
     def _completed(self, timeline: Timeline) -> Mapping[str, CommitMetadata]:
         """The wanted instants that completed as a clustering, with what they say."""
@@ -135,7 +161,10 @@ class _Execution:
         warnings: tuple[str, ...] = (),
         engine_seconds: float = 0.0,
     ) -> StepReported:
-        """Report what the completed instants say that they wrote and replaced."""
+        """Report what the completed instants say that they wrote and replaced.
+
+        The bytes before are known only to the run that looked before; they are 0 when everything was already done.
+        """
         completed = self._completed(self.workspace.table.timeline())
         written = [stat for one in completed.values() for stats in one.written.values() for stat in stats]
         replaced = sum(len(ids) for one in completed.values() for ids in one.replaced.values())
@@ -146,7 +175,7 @@ class _Execution:
             f"{message}: {replaced} file groups became {len(written)} ({human_bytes(size)})",
             partitions=tuple(sorted({path for one in completed.values() for path in one.touched_partitions})),
             files=(replaced, len(written)),
-            bytes_=(before or size, size),
+            bytes_=(before, size),
             warnings=warnings,
             engine_seconds=engine_seconds,
         )
@@ -185,24 +214,34 @@ class _Execution:
 def _checked_inputs(view: TableView, plans: Sequence[PendingPlan]) -> tuple[FileSlice, ...]:
     """The latest slices that the plans rewrite.
 
-    Raises PlanOutdatedError when one was replaced, or got a newer base file, since the plan was made: Hudi would
-    rewrite the old file and bring back what was overwritten since.
+    Raises PlanOutdatedError when one was replaced, or got a newer base file or another log file, since the plan was
+    made: Hudi would rewrite the files of the plan and lose what was written since.
     """
     latest = {(path, one.file_id): one for path in view.partition_paths for one in view.merged_slices(path)}
     checked = []
     for plan in plans:
         for one in plan.inputs:
             found = latest.get((one.partition_path, one.file_id))
-            name = found.base_file.name if found and found.base_file else ""
-            if found is None or name != one.base_file_name:
-                what = f"has the base file {name!r} now" if found else "was replaced or removed"
+            change = _change_of(one, found)
+            if found is None or change:
                 msg = (
                     f"Clustering plan {plan.instant.requested_time} is outdated: file group {one.file_id} of partition "
-                    f"{one.partition_path!r} {what}; executing it would bring back old rows. Roll the plan back"
+                    f"{one.partition_path!r} {change}; executing it would bring back old rows. Roll the plan back"
                 )
                 raise PlanOutdatedError(msg)
             checked.append(found)
     return tuple(checked)
+
+
+def _change_of(planned: PlannedSlice, found: FileSlice | None) -> str:
+    """What happened to an input since it was planned; empty when nothing did."""
+    if found is None:
+        return "was replaced or removed"
+    base_file_name = found.base_file.name if found.base_file else ""
+    if base_file_name != planned.base_file_name:
+        return f"has the base file {base_file_name!r} now"
+    later = {log.name for log in found.log_files} - planned.log_file_names
+    return f"got the log file {min(later)!r}" if later else ""
 
 
 @dataclass(frozen=True, kw_only=True)

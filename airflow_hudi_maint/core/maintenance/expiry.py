@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.core.errors import InvalidSettingError, PendingActionError, PlanOutdatedError
@@ -13,16 +13,18 @@ from airflow_hudi_maint.core.maintenance.steps import (
     StepReported,
     changes_since,
     check_basis,
+    check_writable,
+    objections,
     own_leftovers,
     run_step_job,
     settle_previous,
     write_step_report,
 )
 from airflow_hudi_maint.core.model.commit import CommitMetadata, Operation
-from airflow_hudi_maint.core.model.instant import Instant
+from airflow_hudi_maint.core.model.instant import Action, Instant
 from airflow_hudi_maint.core.model.job import JobKind, JobTotals
-from airflow_hudi_maint.core.model.plan import ExpiryEntry, ExpiryPlan
-from airflow_hudi_maint.core.model.policy import PolicySet
+from airflow_hudi_maint.core.model.plan import Decision, ExpiryEntry, ExpiryPlan
+from airflow_hudi_maint.core.model.policy import PolicyKind, PolicySet
 from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
 from airflow_hudi_maint.core.model.units import human_bytes
 from airflow_hudi_maint.core.planning import expiry as planner
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
     from airflow_hudi_maint.core.model.job import JsonObject
     from airflow_hudi_maint.core.model.timeline import Timeline
     from airflow_hudi_maint.core.planning.expiry import ExpiryGuards
-
-_PLAN_SUFFIX = "-expiry.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +60,16 @@ def plan_expiry(
     table = workspace.table
     chosen = PolicySet.from_properties(table.config.properties) if policies is None else policies
     chosen.check(table.config.partitions)
+    plan = _plan(workspace, policies=chosen, now=now, guards=guards or planner.ExpiryGuards())
+    stem = f"{plan.basis.base_instant}-expiry"
+    path = workspace.documents.write_kept("plans", stem=stem, document=plan.to_json())
+    workspace.log(_describe(plan))
+    return PlannedExpiry(plan=plan, path=path)
+
+
+def _plan(workspace: Workspace, *, policies: PolicySet, now: datetime, guards: ExpiryGuards) -> ExpiryPlan:
+    """Plan on statistics of this moment. The basis is the timeline that they were gathered from, not a later one."""
+    table = workspace.table
     gathered = gather_statistics(workspace, now=now)
     timeline = table.timeline()
     pending = {
@@ -67,20 +77,22 @@ def plan_expiry(
         for plan in table.pending_plans(timeline)
         for partition in plan.partitions
     }
-    plan = planner.plan_expiry(
+    compares_values = any(policy.kind is not PolicyKind.KEEP_BY_TIME for policy in policies.all())
+    if compares_values and gathered.statistics.partitions:
+        field_types = table_schema(table, timeline=timeline).partition_field_types(table.config.partitions)
+    else:  # a table without a commit has no schema yet
+        field_types = {}
+    return planner.plan_expiry(
         gathered.statistics,
-        chosen,
+        policies,
         scheme=table.config.partitions,
-        field_types=table_schema(table, timeline=timeline).partition_field_types(table.config.partitions),
+        field_types=field_types,
         pending=pending,
-        basis=workspace.basis(timeline, now=now, statistics_path=gathered.path),
+        basis=workspace.basis(gathered.statistics.watermark, now=now, statistics_path=gathered.path),
         zone=table.zone,
         now=now,
-        guards=guards or planner.ExpiryGuards(),
+        guards=guards,
     )
-    path = workspace.documents.write("plans", name=f"{plan.basis.base_instant}{_PLAN_SUFFIX}", document=plan.to_json())
-    workspace.log(_describe(plan))
-    return PlannedExpiry(plan=plan, path=path)
 
 
 def _describe(plan: ExpiryPlan) -> str:
@@ -116,40 +128,21 @@ def expire_partitions(
     Raises GuardTrippedError, PlanOutdatedError (a partition was written since the plan), PendingActionError (a live
     writer, or a pending plan on one of the partitions) or EngineError; nothing is dropped then.
     """
-    retried = settle_previous(workspace, job)
-    plan, path = _plan_to_apply(
-        workspace, now=now, plan_path=plan_path, policies=policies, guards=guards, retried=retried
-    )
-    run = _Expiry(workspace=workspace, plan=plan, path=path)
-    if not plan.expired:
-        return run.report(Outcome.NOTHING_TO_DO, f"Nothing expires: {_describe(plan)}")
-    if dry_run:
-        return run.report(Outcome.DRY_RUN, f"Dry run, nothing was dropped: {_describe(plan)}", partitions=plan.expired)
-    planner.check_guards(plan, guards or planner.ExpiryGuards())
-    return run.apply(job, retried=retried)
-
-
-def _plan_to_apply(
-    workspace: Workspace,
-    *,
-    now: datetime,
-    plan_path: str | None,
-    policies: PolicySet | None,
-    guards: ExpiryGuards | None,
-    retried: bool,
-) -> tuple[ExpiryPlan, str]:
     if plan_path and policies is not None:
         msg = "Both plan_path and policies are given; a plan already holds the policies that it was made with"
         raise InvalidSettingError(msg)
-    if plan_path is None and retried:
-        # The first try's plan: planning again would not see what that try already dropped.
-        plan_path = workspace.documents.newest("plans", suffix=_PLAN_SUFFIX)
-    if plan_path is None:
-        planned = plan_expiry(workspace, now=now, policies=policies, guards=guards)
-        return planned.plan, planned.path
-    plan = read_expiry_plan(workspace, plan_path)
+    retried = settle_previous(workspace, job)
+    # On a retry the first try's plan: planning again would not see what that try already dropped.
+    path = plan_path or job.plan_path or plan_expiry(workspace, now=now, policies=policies, guards=guards).path
+    plan = read_expiry_plan(workspace, path)
     check_basis(workspace, plan.basis)
-    return plan, plan_path
+    job.on_planned(path)
+    run = _Expiry(
+        workspace=workspace, plan=plan, path=path, guards=guards or planner.ExpiryGuards(), now=now, retried=retried
+    )
+    if not plan.expired:
+        return run.report(Outcome.NOTHING_TO_DO, f"Nothing expires: {_describe(plan)}")
+    return run.rehearse() if dry_run else run.apply(job)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,8 +152,27 @@ class _Expiry:
     workspace: Workspace
     plan: ExpiryPlan
     path: str
+    guards: ExpiryGuards
+    now: datetime
+    retried: bool
 
-    def apply(self, job: JobControl, *, retried: bool) -> StepReported:
+    def rehearse(self) -> StepReported:
+        """Report what would be dropped, and what a real run would be refused for now."""
+        timeline = self.workspace.table.timeline()
+        names = [entry.partition_path for entry in self.plan.expired]
+        warnings = objections(
+            lambda: planner.check_guards(self.plan, self.guards),
+            lambda: self._dropped_since(timeline),
+            lambda: self._check_not_held(timeline, names),
+            lambda: self._check_still_expired(names),
+            lambda: check_writable(self.workspace, timeline=timeline, ignore=self._leftovers(timeline)),
+        )
+        message = f"Dry run, nothing was dropped: {_describe(self.plan)}"
+        return self.report(Outcome.DRY_RUN, message, partitions=self.plan.expired, warnings=warnings)
+
+    def apply(self, job: JobControl) -> StepReported:
+        """Drop what is not dropped yet, and report what the timeline shows afterwards."""
+        planner.check_guards(self.plan, self.guards)
         table = self.workspace.table
         timeline = table.timeline()
         dropped = self._dropped_since(timeline)
@@ -171,12 +183,15 @@ class _Expiry:
             return self.report(Outcome.ALREADY_DONE, message, partitions=self.plan.expired, instants=instants)
         names = tuple(entry.partition_path for entry in remaining)
         self._check_not_held(timeline, names)
-        table.check_partitions(names, known=table.view(timeline, partitions=names).partition_paths)
-        leftovers = own_leftovers(timeline, since=self.plan.basis.base_instant, retried=retried)
+        self._check_still_expired(names)
+        view = table.view(timeline, partitions=names)
+        table.check_partitions(names, known=view.partition_paths)
+        files = {name: {one.file_id for one in view.latest_slices(name)} for name in names}
+        leftovers = self._leftovers(timeline)
         step_job = StepJob(
             kind=JobKind.DELETE_PARTITIONS,
             arguments=self._arguments(names, timeline=timeline, leftovers=leftovers),
-            completed=lambda fresh: set(names) <= self._dropped_since(fresh).keys() and self._are_empty(fresh, names),
+            completed=lambda fresh: self._are_dropped(files, fresh=fresh, before=timeline),
             ignore=leftovers,
             totals=JobTotals(files=sum(one.data_file_count for one in remaining), bytes=_bytes(remaining)),
         )
@@ -195,6 +210,10 @@ class _Expiry:
             engine_seconds=outcome.report.seconds if outcome.report else 0.0,
         )
 
+    def _leftovers(self, timeline: Timeline) -> tuple[str, ...]:
+        since = self.plan.basis.base_instant
+        return own_leftovers(self.workspace, timeline, since=since, retried=self.retried)
+
     def _dropped_since(self, timeline: Timeline) -> dict[str, str]:
         """Partitions of the plan that were dropped since it was made, with the instant.
 
@@ -207,8 +226,9 @@ class _Expiry:
             touched = metadata.touched_partitions & planned
             if metadata.operation == Operation.DELETE_PARTITION:
                 dropped.update(dict.fromkeys(touched, instant.requested_time))
-            elif touched:
-                raise self._outdated(touched, instant, metadata)
+            # What is written to a partition after its drop is new data, and none of this plan's business.
+            elif not metadata.rewrites_only and (changed := touched - dropped.keys()):
+                raise self._outdated(changed, instant, metadata)
         return dropped
 
     def _outdated(self, touched: Collection[str], instant: Instant, metadata: CommitMetadata) -> PlanOutdatedError:
@@ -228,9 +248,35 @@ class _Expiry:
                 )
                 raise PendingActionError(msg)
 
-    def _are_empty(self, timeline: Timeline, names: Collection[str]) -> bool:
-        view = self.workspace.table.view(timeline, partitions=names)
-        return not any(view.latest_slices(name) for name in view.partition_paths)
+    def _check_still_expired(self, names: Collection[str]) -> None:
+        """Plan again on the table as it is now.
+
+        Raises PlanOutdatedError when one of the partitions would be kept by now (others that were to stay are gone),
+        and GuardTrippedError when dropping them has become more than the guards allow.
+        """
+        fresh = _plan(self.workspace, policies=self.plan.policies, now=self.now, guards=self.guards)
+        entries = {entry.partition_path: entry for entry in fresh.entries}
+        kept = sorted(set(names) - {entry.partition_path for entry in fresh.expired})
+        if kept:
+            why = entries[kept[0]].reason if kept[0] in entries else "it has no data any more"
+            msg = f"{len(kept)} partitions of the plan would not expire by now, {kept[0]!r} first: {why}. Plan again"
+            raise PlanOutdatedError(msg)
+        others = {entry.partition_path for entry in fresh.expired} - set(names)
+        left = tuple(
+            replace(one, decision=Decision.KEEP) if one.partition_path in others else one for one in fresh.entries
+        )
+        planner.check_guards(replace(fresh, entries=left), self.guards)
+
+    def _are_dropped(self, files: Mapping[str, set[str]], *, fresh: Timeline, before: Timeline) -> bool:
+        """Whether drops that completed after ``before`` replaced every one of these file groups, by partition."""
+        seen = before.completed_times
+        new = [one for one in fresh.completed if one.action is Action.REPLACE_COMMIT and one.requested_time not in seen]
+        replaced: dict[str, set[str]] = {}
+        for metadata in self.workspace.table.commit_metadata_of(new):
+            if metadata.operation == Operation.DELETE_PARTITION:
+                for partition, file_ids in metadata.replaced.items():
+                    replaced.setdefault(partition, set()).update(file_ids)
+        return all(file_ids <= replaced.get(partition, set()) for partition, file_ids in files.items())
 
     def _arguments(self, names: Sequence[str], *, timeline: Timeline, leftovers: Sequence[str]) -> JsonObject:
         config = self.workspace.table.config
@@ -239,7 +285,8 @@ class _Expiry:
             "partitions": list(names),
             "record_key_fields": list(config.record_key_fields),
             "ordering_fields": list(config.ordering_fields),
-            "partition_fields": list(config.partitions.fields),
+            # As the table has it: a custom key generator wants the kind behind each field (``ts:timestamp``).
+            "partition_fields": config.properties.get("hoodie.table.partition.fields", "").split(","),
             "hive_style": config.partitions.hive_style,
             "url_encode": config.partitions.url_encoded,
             "table_type": str(config.table_type),

@@ -1,31 +1,72 @@
-"""Which pending clustering plans are ours.
+"""Which pending clustering plans are ours, and which of them is being executed.
 
-A plan on the timeline does not say who made it, so a small document in our own folder does. A plan that was made just
-before its maker died is recognised by what it holds: newer than our last plan, and nothing but file groups of it.
+A plan on the timeline does not say who made it, so small documents in our own folder do: one before Hudi is asked to
+schedule (what for), one for each plan that then appeared. A plan that was made just before its maker died is recognised
+by the first: newer than it, only requested, and holding nothing but file groups of it. A plan of ours that is executed
+notes the job, so that a second execution can see that it runs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from airflow_hudi_maint.core.errors import CorruptTableError
+from airflow_hudi_maint.core.errors import HudiMaintError, InvalidSettingError, TerminalError
 from airflow_hudi_maint.core.model.commit import PendingPlan, PlanKind
-from airflow_hudi_maint.core.model.document import JsonObject
+from airflow_hudi_maint.core.model.instant import State
+from airflow_hudi_maint.core.model.job import JobHandle
 from airflow_hudi_maint.core.model.plan import ClusteringPlan
 
 if TYPE_CHECKING:
     from airflow_hudi_maint.core.maintenance.workspace import Workspace
+    from airflow_hudi_maint.core.model.document import JsonObject
     from airflow_hudi_maint.core.model.timeline import Timeline
 
 _FOLDER: Final = "scheduled"
-_PLAN_SUFFIXES = ("-clustering.json", "-small-files.json")
+_ASKED = "-asked.json"
+_ASKED_LOOKED_AT = 10
+
+
+def record_asked(workspace: Workspace, plan: ClusteringPlan, *, plan_path: str) -> None:
+    """Note, before Hudi is asked to schedule, which of our plans that is for."""
+    name = f"{plan.basis.base_instant}{_ASKED}"
+    document: JsonObject = {"kind": "asked-clustering", "version": 1, "plan_path": plan_path}
+    workspace.documents.write(_FOLDER, name=name, document=document)
 
 
 def record_ours(workspace: Workspace, plan: PendingPlan, *, plan_path: str | None) -> None:
     """Note that a pending plan is ours, and which of our plans it came from."""
+    _note(workspace, plan, fields={"plan_path": plan_path})
+
+
+def record_execution(workspace: Workspace, plan: PendingPlan, *, job: JobHandle) -> None:
+    """Note the job that executes a pending plan."""
+    _note(workspace, plan, fields={"job": job.to_json()})
+
+
+def executing_job(workspace: Workspace, plan: PendingPlan) -> JobHandle | None:
+    """The job that was last noted as executing this plan; None when it was never ours, or never executed."""
+    job = _noted(workspace, plan).get("job")
+    try:
+        return JobHandle.from_json(job) if isinstance(job, Mapping) else None
+    except InvalidSettingError:  # written by another release
+        return None
+
+
+def _note(workspace: Workspace, plan: PendingPlan, *, fields: JsonObject) -> None:
     instant = plan.instant.requested_time
-    document: JsonObject = {"kind": "scheduled-clustering", "version": 1, "instant": instant, "plan_path": plan_path}
+    head: JsonObject = {"kind": "scheduled-clustering", "version": 1, "instant": instant}
+    document = {**head, **_noted(workspace, plan), **fields}
     workspace.documents.write(_FOLDER, name=f"{instant}.json", document=document)
+
+
+def _noted(workspace: Workspace, plan: PendingPlan) -> JsonObject:
+    path = workspace.documents.path(_FOLDER, name=f"{plan.instant.requested_time}.json")
+    try:
+        document = workspace.documents.read(path)
+    except TerminalError:  # absent or broken: nothing is noted
+        return {}
+    return dict(document) if isinstance(document, dict) else {}
 
 
 def pending_of_ours(workspace: Workspace, timeline: Timeline) -> tuple[PendingPlan, ...]:
@@ -37,24 +78,31 @@ def pending_of_ours(workspace: Workspace, timeline: Timeline) -> tuple[PendingPl
             continue
         if f"{plan.instant.requested_time}.json" in noted:
             ours.append(plan)
-        elif (plan_path := _origin(workspace, plan)) is not None:
+        elif plan.instant.state is State.REQUESTED and (plan_path := _origin(workspace, plan)) is not None:
             record_ours(workspace, plan, plan_path=plan_path)
             ours.append(plan)
     return tuple(ours)
 
 
-def _origin(workspace: Workspace, plan: PendingPlan) -> str | None:
-    """The newest document of ours that this pending plan can come from, or None."""
+def comes_from(plan: PendingPlan, ours: ClusteringPlan) -> bool:
+    """Whether a pending plan can be what Hudi made when it was asked for ``ours``."""
     held = {(one.partition_path, one.file_id) for one in plan.inputs}
-    for suffix in _PLAN_SUFFIXES:
-        path = workspace.documents.newest("plans", suffix=suffix)
-        if path is None:
-            continue
+    wanted = {(entry.partition_path, file_id) for entry in ours.chosen for file_id in entry.file_ids}
+    return plan.instant.requested_time > ours.basis.base_instant and bool(held) and held <= wanted
+
+
+def _origin(workspace: Workspace, plan: PendingPlan) -> str | None:
+    """The newest plan of ours that Hudi was asked for and that this one can come from, or None."""
+    documents = workspace.documents
+    for name in reversed(documents.names(_FOLDER, suffix=_ASKED)[-_ASKED_LOOKED_AT:]):
         try:
-            document = ClusteringPlan.from_json(workspace.documents.read(path), name=path)
-        except CorruptTableError:  # a broken document of ours is no reason to claim a plan
+            asked = documents.read(documents.path(_FOLDER, name=name))
+            plan_path = asked.get("plan_path") if isinstance(asked, Mapping) else None
+            if not isinstance(plan_path, str):
+                continue
+            ours = ClusteringPlan.from_json(documents.read(plan_path), name=plan_path)
+        except HudiMaintError:  # a document that is broken or gone is no reason to claim a plan
             continue
-        wanted = {(entry.partition_path, file_id) for entry in document.chosen for file_id in entry.file_ids}
-        if plan.instant.requested_time > document.basis.base_instant and held and held <= wanted:
-            return path
+        if comes_from(plan, ours):
+            return plan_path
     return None

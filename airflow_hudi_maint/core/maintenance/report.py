@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from airflow_hudi_maint.core.errors import DocumentNotFoundError
 from airflow_hudi_maint.core.maintenance.statistics import gather_statistics
 from airflow_hudi_maint.core.model.plan import ClusteringPlan, ExpiryPlan
 from airflow_hudi_maint.core.model.report import StepReport
@@ -47,11 +48,11 @@ def write_report(
     documents = workspace.documents
     after = gather_statistics(workspace, now=now).statistics
     before = _read(workspace, before_statistics_path, TableStatistics.from_json)
-    reports = tuple(StepReport.from_json(documents.read(path), name=path) for path in report_paths)
+    reports = [_read(workspace, path, StepReport.from_json) for path in report_paths]
     page = render_report(
         before=before,
         after=after,
-        reports=reports,
+        reports=(known := tuple(one for one in reports if one is not None)),
         expiry_plan=_read(workspace, expiry_plan_path, ExpiryPlan.from_json),
         clustering_plan=_read(workspace, clustering_plan_path, ClusteringPlan.from_json),
         title=title or f"Maintenance of {after.table_name}",
@@ -59,7 +60,7 @@ def write_report(
         zone=workspace.table.zone,
     )
     path = documents.write_page("reports", name=f"{after.as_of_instant}.html", text=page)
-    return WrittenReport(path=path, summary=render_text_summary(before=before, after=after, reports=reports))
+    return WrittenReport(path=path, summary=render_text_summary(before=before, after=after, reports=known))
 
 
 class _FromJson(Protocol[_Document_co]):
@@ -67,4 +68,11 @@ class _FromJson(Protocol[_Document_co]):
 
 
 def _read(workspace: Workspace, path: str | None, from_json: _FromJson[_Document_co]) -> _Document_co | None:
-    return from_json(workspace.documents.read(path), name=path) if path else None
+    """Read a document; one that is gone is left out of the page, with a line in the log."""
+    if not path:
+        return None
+    try:
+        return from_json(workspace.documents.read(path), name=path)
+    except DocumentNotFoundError as error:
+        workspace.log(f"Warning: left out of the report: {error}")
+        return None

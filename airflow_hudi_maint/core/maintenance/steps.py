@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.core.engines.base import JobOutcome, run_job
-from airflow_hudi_maint.core.engines.bundle import check_bundle
-from airflow_hudi_maint.core.errors import EngineError, PlanOutdatedError
+from airflow_hudi_maint.core.engines.bundle import bundle_version, check_bundle
+from airflow_hudi_maint.core.errors import EngineError, HudiMaintError, PlanOutdatedError
+from airflow_hudi_maint.core.model.commit import Operation
 from airflow_hudi_maint.core.model.instant import WRITE_ACTIONS, Action, Instant
 from airflow_hudi_maint.core.model.job import JobKind, JobRequest, JobStatus, JobTotals
 from airflow_hudi_maint.core.planning.write_guard import check_no_live_writer, table_write_options
@@ -39,7 +40,7 @@ class StepReported:
 def write_step_report(workspace: Workspace, report: StepReport) -> StepReported:
     """Write a report under the last instant that it names, or the one it rests on."""
     instant = max(report.instants, default=report.base_instant)
-    path = workspace.documents.write("reports", name=f"{instant}-{report.step}.json", document=report.to_json())
+    path = workspace.documents.write_kept("reports", stem=f"{instant}-{report.step}", document=report.to_json())
     workspace.log(report.message)
     for warning in report.warnings:
         workspace.log(f"Warning: {warning}")
@@ -91,18 +92,26 @@ def settle_previous(workspace: Workspace, job: JobControl) -> bool:
     return True
 
 
-def own_leftovers(timeline: Timeline, *, since: str, retried: bool) -> tuple[str, ...]:
-    """Pending replace commits that an earlier, ended try of this step left behind; none on a first try.
+def own_leftovers(workspace: Workspace, timeline: Timeline, *, since: str, retried: bool) -> tuple[str, ...]:
+    """Pending drops of partitions that an earlier, ended try of this step left behind; none on a first try.
 
-    The step refuses to start beside a pending write, so what appeared after its plan is its own. The next try has
-    Hudi roll it back before it writes again.
+    The step refuses to start beside a pending write, so a drop that was requested after its plan is its own. The next
+    try has Hudi roll it back before it writes again.
     """
     if not retried:
         return ()
+    # Hudi before 1.0 does not note the operation in the requested instant.
+    ours = (
+        (Operation.DELETE_PARTITION, None) if bundle_version(workspace.bundle)[0] < 1 else (Operation.DELETE_PARTITION,)
+    )
+    plans = {plan.instant.requested_time for plan in workspace.table.pending_plans(timeline)}
     return tuple(
         one.requested_time
         for one in timeline.pending
-        if one.action is Action.REPLACE_COMMIT and one.requested_time > since
+        if one.action is Action.REPLACE_COMMIT
+        and one.requested_time > since
+        and one.requested_time not in plans
+        and workspace.table.requested_operation(one) in ours
     )
 
 
@@ -122,6 +131,33 @@ class StepJob:
     probe: Callable[[], str] | None = None
 
 
+def check_writable(workspace: Workspace, *, timeline: Timeline, ignore: Collection[str] = ()) -> dict[str, str]:
+    """Return the options of every job on this table, once it is sure that one may write it now.
+
+    Raises BundleError for a bundle that would upgrade or cannot write the table, InvalidSettingError for write options
+    that would change it, and PendingActionError for a live writer other than the instants in ``ignore``.
+    """
+    config = workspace.table.config
+    check_bundle(workspace.bundle, table_version=config.table_version)
+    # A timestamp key generator finds its settings in the writer's options only, though the table knows them.
+    key_generator = {key: value for key, value in config.properties.items() if key.startswith("hoodie.keygen.")}
+    options = {**key_generator, **table_write_options(config, extra=workspace.write_options)}
+    plans = workspace.table.pending_plans(timeline)
+    check_no_live_writer(timeline, plans=plans, options=options, ignore=ignore)
+    return options
+
+
+def objections(*checks: Callable[[], object]) -> tuple[str, ...]:
+    """What a real run would be refused for, for the warnings of a dry run."""
+    found = []
+    for check in checks:
+        try:
+            check()
+        except HudiMaintError as error:
+            found.append(f"a real run would be refused now: {error}")
+    return tuple(found)
+
+
 def run_step_job(
     workspace: Workspace, step_job: StepJob, *, timeline: Timeline, job: JobControl
 ) -> tuple[JobOutcome, tuple[str, ...]]:
@@ -130,18 +166,11 @@ def run_step_job(
     Raises PendingActionError for a live writer, BundleError for a bundle that would upgrade or cannot write the table,
     and EngineError when the timeline does not show the effect, whatever the job's exit code was.
     """
-    config = workspace.table.config
-    check_bundle(workspace.bundle, table_version=config.table_version)
-    # A timestamp key generator finds its settings in the writer's options only, though the table knows them.
-    key_generator = {key: value for key, value in config.properties.items() if key.startswith("hoodie.keygen.")}
-    options = {**key_generator, **table_write_options(config, extra=workspace.write_options)}
-    check_no_live_writer(
-        timeline, plans=workspace.table.pending_plans(timeline), options=options, ignore=step_job.ignore
-    )
+    options = check_writable(workspace, timeline=timeline, ignore=step_job.ignore)
     request = JobRequest(
         kind=step_job.kind,
         base_path=workspace.table.base_path,
-        table_name=config.name,
+        table_name=workspace.table.config.name,
         write_options=options,
         arguments=step_job.arguments,
         totals=step_job.totals,

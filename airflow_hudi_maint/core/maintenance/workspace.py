@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
@@ -12,13 +13,12 @@ from airflow_hudi_maint.core.engines.bundle import DEFAULT_BUNDLE
 from airflow_hudi_maint.core.errors import InvalidSettingError
 from airflow_hudi_maint.core.model.plan import PlanBasis
 from airflow_hudi_maint.core.storage.documents import DocumentStore
-from airflow_hudi_maint.core.storage.statistics import watermark_of
 from airflow_hudi_maint.core.storage.table import HudiTable
 
 if TYPE_CHECKING:
     from airflow_hudi_maint.core.engines.base import Engine
     from airflow_hudi_maint.core.model.job import JobHandle
-    from airflow_hudi_maint.core.model.timeline import Timeline
+    from airflow_hudi_maint.core.model.statistics import Watermark
 
 
 def _no_log(_: str) -> None:
@@ -40,13 +40,13 @@ class Workspace:
     write_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     log: Callable[[str], None] = _no_log
 
-    def basis(self, timeline: Timeline, *, now: datetime, statistics_path: str | None = None) -> PlanBasis:
-        """The state of the table that ``timeline`` shows, for a plan to rest on."""
+    def basis(self, watermark: Watermark, *, now: datetime, statistics_path: str | None = None) -> PlanBasis:
+        """The state of the table up to ``watermark``, for a plan to rest on."""
         return PlanBasis(
             base_path=self.table.base_path,
             table_name=self.table.config.name,
             table_version=self.table.config.table_version,
-            watermark=watermark_of(timeline),
+            watermark=watermark,
             created_at=now.isoformat(timespec="milliseconds"),
             statistics_path=statistics_path,
         )
@@ -57,12 +57,15 @@ class JobControl:
     """How the job of one step is run, and found again by a retry.
 
     ``previous`` is the job that an earlier try of the same step submitted, if any; ``on_submitted`` gets each job's
-    handle before the job is waited for, to be stored. ``timeout_seconds`` None waits as long as the job runs.
+    handle before the job is waited for, to be stored. ``plan_path`` is the plan that the earlier try worked on, and
+    ``on_planned`` gets the path of this try's. ``timeout_seconds`` None waits as long as the job runs.
     """
 
     application_name: str | None = None
     previous: JobHandle | None = None
     on_submitted: Callable[[JobHandle], None] = field(default=lambda _: None)
+    plan_path: str | None = None
+    on_planned: Callable[[str], None] = field(default=lambda _: None)
     timeout_seconds: float | None = None
 
 
@@ -79,15 +82,17 @@ def open_workspace(
 ) -> Workspace:
     """Open a table for maintenance.
 
-    ``documents_location`` is a path or URL for statistics, plans and reports; None puts them below the table's
-    ``.hoodie``. ``timeline_zone`` (an IANA name) is the zone of the machines that write the table, for tables that
-    stamp instants in local time; None means this machine's. ``engine`` None runs Spark in a process on this machine.
+    ``documents_location`` is a path or URL for statistics, plans and reports, in a folder for each table; None puts
+    them below the table's ``.hoodie``. ``timeline_zone`` (an IANA name) is the zone of the machines that write the
+    table, for tables that stamp instants in local time; None means this machine's. ``engine`` None runs Spark in a
+    process on this machine.
 
     Raises TableNotFoundError, UnsupportedTableError, InvalidSettingError or StorageError.
     """
     table = HudiTable.open(base_path, storage_options=storage_options, local_zone=_zone(timeline_zone))
     if documents_location:
-        documents = DocumentStore.open(documents_location, storage_options=storage_options)
+        location = f"{documents_location.rstrip('/')}/{_folder_of(table)}"
+        documents = DocumentStore.open(location, storage_options=storage_options)
     else:
         documents = DocumentStore(table.storage)
     return Workspace(
@@ -98,6 +103,12 @@ def open_workspace(
         write_options=dict(write_options or {}),
         log=log,
     )
+
+
+def _folder_of(table: HudiTable) -> str:
+    """A folder name for a table's documents beside those of other tables, which may have the same name."""
+    digest = hashlib.blake2s(table.base_path.encode(), digest_size=4).hexdigest()
+    return f"{table.config.name}-{digest}"
 
 
 def _local_engine(bundle: str) -> Engine:
@@ -111,6 +122,6 @@ def _zone(name: str | None) -> tzinfo | None:
         return None
     try:
         return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError) as error:
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         msg = f"timeline_zone={name!r} is no time zone; write for example 'UTC' or 'Europe/Berlin'"
         raise InvalidSettingError(msg) from error

@@ -66,11 +66,15 @@ class PlanKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedSlice:
-    """One input of a pending plan. ``base_file_name`` is empty for a slice of log files only."""
+    """One input of a pending plan: the files of a slice, by name, as they were when it was planned.
+
+    ``base_file_name`` is empty for a slice of log files only.
+    """
 
     partition_path: str
     file_id: str
     base_file_name: str = ""
+    log_file_names: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

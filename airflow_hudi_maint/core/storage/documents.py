@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal, TypeAlias, get_args
 
-from airflow_hudi_maint.core.errors import CorruptTableError, InvalidSettingError
+from airflow_hudi_maint.core.errors import CorruptTableError, DocumentNotFoundError, InvalidSettingError
 from airflow_hudi_maint.core.model.document import JsonObject
 from airflow_hudi_maint.core.storage.filesystem import Storage
 
@@ -17,6 +18,8 @@ DOCUMENTS_FOLDER = ".hoodie/.airflow_hudi_maint"
 Folder: TypeAlias = Literal["statistics", "plans", "reports", "scheduled"]
 FOLDERS: tuple[Folder, ...] = get_args(Folder)
 
+DEFAULT_KEPT = 500
+
 _SUFFIX = ".json"
 
 
@@ -24,8 +27,9 @@ _SUFFIX = ".json"
 class DocumentStore:
     """JSON documents in four folders below one location.
 
-    Statistics are named ``<instant>.json``, plans ``<instant>-<kind>.json``, reports ``<instant>-<step>.json``: names
-    sort by instant. A document is written whole or not at all; of two writers of one name the last one wins.
+    Statistics are named ``<instant>.json``, plans ``<instant>-<kind>-<digest>.json``, reports
+    ``<instant>-<step>-<digest>.json``: names sort by instant. A document is written whole or not at all; of two writers
+    of one name the last one wins.
     """
 
     storage: Storage
@@ -67,13 +71,33 @@ class DocumentStore:
         self.storage.write_atomic(relative, text.encode("utf-8", "backslashreplace"))
         return self.storage.join(relative)
 
+    def write_kept(self, folder: Folder, *, stem: str, document: JsonObject, keep: int = DEFAULT_KEPT) -> str:
+        """Write a document that others may still refer to, and return its full path.
+
+        Its name is ``<stem>-<digest>.json``: another document of the same stem gets another name, the same one the
+        same. Of all documents in the folder the newest ``keep`` stay.
+        """
+        digest = hashlib.blake2s(_dump(document, compact=True), digest_size=4).hexdigest()
+        path = self.write(folder, name=f"{stem}-{digest}{_SUFFIX}", document=document)
+        for name in self.names(folder)[:-keep]:
+            self.delete(folder, name=name)
+        return path
+
     def read(self, path: str) -> object:
         """Read a document by the full path that :meth:`write` returned, or by one relative to the location.
 
-        Raises FileNotFoundError, CorruptTableError naming a file that is no JSON, and StorageError.
+        Raises DocumentNotFoundError, also for a path outside the location, CorruptTableError naming a file that is no
+        JSON, and StorageError.
         """
         relative = path.removeprefix(f"{self.location}/")
-        data = self.storage.read_bytes(_join(self.folder, relative))
+        if relative.startswith("/") or "://" in relative or ".." in relative.split("/"):
+            msg = f"{path} does not lie in {self.location}; give the path that the step before returned"
+            raise DocumentNotFoundError(msg)
+        try:
+            data = self.storage.read_bytes(_join(self.folder, relative))
+        except FileNotFoundError as error:
+            msg = f"{path} does not exist; run the step that makes it again"
+            raise DocumentNotFoundError(msg) from error
         try:
             value: object = json.loads(data)
         except (ValueError, RecursionError) as error:

@@ -90,6 +90,11 @@ class Storage:
         except (ImportError, ValueError, TypeError) as error:
             msg = f"No file system opens {url!r}: {error}"
             raise InvalidSettingError(msg) from error
+        if "://" not in url and not os.path.isabs(url):
+            msg = (
+                f"{url!r} is a relative path, which means another place in each process; give an absolute path or a URL"
+            )
+            raise InvalidSettingError(msg)
         return cls(root=url.rstrip("/") or url, file_system=file_system, prefix=str(prefix))
 
     def __repr__(self) -> str:

@@ -138,7 +138,10 @@ def _planned_slice(value: Mapping[str, Any]) -> PlannedSlice:
     # Clustering plans hold absolute paths, which mean nothing once the table moved; the name is what identifies a file.
     base_file_name = (value["dataFilePath"] or "").rpartition("/")[2]
     return PlannedSlice(
-        partition_path=value["partitionPath"] or "", file_id=value["fileId"], base_file_name=base_file_name
+        partition_path=value["partitionPath"] or "",
+        file_id=value["fileId"],
+        base_file_name=base_file_name,
+        log_file_names=frozenset(path.rpartition("/")[2] for path in value["deltaFilePaths"] or ()),
     )
 
 

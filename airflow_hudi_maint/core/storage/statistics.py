@@ -50,11 +50,10 @@ def gather_statistics(
     Raises InvalidSettingError for an unknown mode or a limit below 1, CorruptTableError for a broken instant that
     decides which files count, and StorageError.
     """
-    if mode not in MODES or small_file_bytes < 1:
-        raise InvalidSettingError(
-            f"mode {mode!r} with small_file_bytes {small_file_bytes}; "
-            f"expected one of {', '.join(MODES)}, and at least 1 byte"
-        )
+    if mode not in MODES:
+        raise InvalidSettingError(f"mode {mode!r} is unknown; expected one of {', '.join(MODES)}")
+    if small_file_bytes < 1:
+        raise InvalidSettingError(f"small_file_bytes={small_file_bytes}; expected at least 1")
     timeline = table.timeline()
     rows = _gather(table, timeline=timeline, previous=previous, mode=mode)
     return TableStatistics(

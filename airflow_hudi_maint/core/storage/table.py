@@ -71,6 +71,10 @@ class HudiTable:
         """The clustering and compaction plans that are not executed yet."""
         return self._reader.pending_plans(timeline)
 
+    def requested_operation(self, instant: Instant) -> str | None:
+        """The operation that a pending replace commit was requested with; None where its writer did not note it."""
+        return self._reader.requested_operation(instant)
+
     def rolled_back_partitions(self, instant: Instant) -> frozenset[str]:
         """The partitions that a completed rollback or restore took files from."""
         return self._reader.rolled_back_partitions(instant)

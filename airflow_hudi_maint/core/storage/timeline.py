@@ -67,6 +67,15 @@ class TimelineReader:
             instants.decode(self.storage.read_bytes(self.path(instant)), name=name), name=name
         )
 
+    def requested_operation(self, instant: Instant) -> str | None:
+        """The ``operationType`` that a replace commit was requested with; None where the writer did not note it."""
+        path = f"{self.folder}/{instant.requested_time}.{instant.action}.{State.REQUESTED.name.lower()}"
+        try:
+            record = instants.decode(self.storage.read_bytes(path), name=self.storage.join(path))
+        except FileNotFoundError:  # completed or rolled back since the listing
+            return None
+        return record.get("operationType")
+
     def _pending_plan(self, instant: Instant) -> PendingPlan | None:
         # Hudi writes the plan with the requested state; the inflight file of the same instant is empty.
         if instant.action not in (*_PLAN_KINDS, Action.CLUSTERING, Action.REPLACE_COMMIT):

@@ -33,6 +33,41 @@ def test_what_a_template_makes_of_nothing_counts_as_not_given(value: object) -> 
     assert arguments.as_object("guards", value) == {}
 
 
+@pytest.mark.parametrize("value", ["None", "null", " NULL "])
+def test_the_words_for_nothing_are_refused_where_the_default_is_wide(value: str) -> None:
+    """A template over nothing never means another table or every partition."""
+    with pytest.raises(InvalidSettingError, match="base_path='.*' is what a template makes of nothing"):
+        arguments.as_exact_text("base_path", value)
+
+
+def test_none_and_an_empty_text_leave_an_argument_out() -> None:
+    """These two are written on purpose."""
+    assert [arguments.as_exact_text("base_path", value) for value in (None, "", " ", "/lake")] == [
+        None,
+        None,
+        None,
+        "/lake",
+    ]
+
+
+@pytest.mark.parametrize("value", [[20261130053458356, "20261130053458357"], "20261130053458356, 20261130053458357"])
+def test_instants_may_be_numbers(value: object) -> None:
+    """Rendering to native objects makes numbers of them; so does JSON without quotes."""
+    expected = ("20261130053458356", "20261130053458357")
+    assert arguments.as_instants("instants", value) == expected
+    assert arguments.as_instants("instants", "[20261130053458356, 20261130053458357]") == expected
+    assert arguments.as_instants("instants", 20261130053458356) == expected[:1]
+    assert arguments.as_optional_instant("since", 20261130053458356) == expected[0]
+
+
+def test_a_switch_is_no_instant() -> None:
+    """Python counts true as a number."""
+    with pytest.raises(InvalidSettingError, match="since=True"):
+        arguments.as_optional_instant("since", True)
+    with pytest.raises(InvalidSettingError, match="instants holds True"):
+        arguments.as_instants("instants", [True])
+
+
 @pytest.mark.parametrize(
     ("value", "expected"), [("True", True), ("false", False), (True, True), ("0", False), ("on", True)]
 )

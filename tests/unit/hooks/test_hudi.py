@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from airflow.sdk import Connection
@@ -13,9 +14,6 @@ from airflow_hudi_maint.core.errors import InvalidSettingError
 from airflow_hudi_maint.hooks.hudi import HudiHook
 from airflow_hudi_maint.hooks.settings import HudiConnectionSettings
 from tests.airflow.tables import three_days
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def connection(*, host: str | None = "/lake/trips", **extra: Any) -> Connection:
@@ -45,6 +43,7 @@ def test_every_field_of_the_form_is_read() -> None:
             bundle="g:a:1.2.0",
             repositories=["https://repo.example/maven2"],
             cache_dir="/var/cache/hudi",
+            work_dir="/scratch",
             master="local[2]",
             driver_memory="4g",
             spark_conf='{"spark.ui.enabled": false, "spark.executor.cores": 2}',
@@ -61,6 +60,7 @@ def test_every_field_of_the_form_is_read() -> None:
         bundle="g:a:1.2.0",
         repositories=("https://repo.example/maven2",),
         cache_dir="/var/cache/hudi",
+        work_dir="/scratch",
         master="local[2]",
         driver_memory="4g",
         spark_conf={"spark.ui.enabled": "false", "spark.executor.cores": "2"},
@@ -83,6 +83,7 @@ def test_fields_that_a_form_leaves_empty_have_their_defaults() -> None:
         ({"engine": "yarn"}, "names the engine 'yarn'; known are local"),
         ({"spark_conf": "not json with secret"}, "field spark_conf is no JSON object$"),
         ({"storage_options": [1]}, "field storage_options is no JSON object$"),
+        ({"repositories": {"https://u:p@x": 1}}, "field repositories is no list of addresses$"),
         ({"master": 4}, "field master=4 is no text"),
     ],
 )
@@ -101,18 +102,43 @@ def test_a_connection_of_another_type_or_with_broken_extras_is_refused() -> None
         HudiConnectionSettings.from_connection(broken)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"), [("schema", "lake/x"), ("login", "me"), ("password", "hush"), ("port", 9000)]
+)
+def test_a_field_that_means_nothing_here_is_refused_by_name(field: str, value: Any) -> None:
+    """Whoever filled it in expects it to do something; its value stays out of the message."""
+    given: dict[str, Any] = {field: value}
+    with pytest.raises(InvalidSettingError, match=f"sets {field}, which a connection of type 'hudi'") as raised:
+        HudiConnectionSettings.from_connection(Connection(conn_id="x", conn_type="hudi", host="/x", **given))
+    assert "hush" not in str(raised.value)
+
+
+def test_a_uri_whose_path_misses_the_host_says_where_the_base_path_goes() -> None:
+    """The path of a URI is Airflow's schema; the base path is its host, percent-encoded."""
+    for uri in ("hudi:///lake/x", "hudi://s3://lake/x"):
+        with pytest.raises(InvalidSettingError, match="sets schema.*base path goes into host.*hudi://%2Flake"):
+            HudiConnectionSettings.from_connection(Connection.from_uri(uri, conn_id="x"))
+    right = Connection.from_uri("hudi://%2Flake%2Fflights", conn_id="x")
+    assert HudiConnectionSettings.from_connection(right).base_path == "/lake/flights"
+
+
 def test_credentials_are_in_no_repr_and_are_masked() -> None:
     """What may be secret is left out of the repr, and its values are named for the masker."""
     settings = HudiConnectionSettings.from_connection(
         connection(
             storage_options={"key": "AKIA", "client_kwargs": {"aws_secret_access_key": "hush"}, "anon": False},
             spark_conf={"spark.hadoop.fs.s3a.secret.key": "hush2"},
-            write_options={"hoodie.write.lock.x.password": "hush3"},
+            write_options={
+                "hoodie.write.lock.x.password": "hush3",
+                "hoodie.datasource.write.recordkey.field": "flight_id",
+                "hoodie.write.lock.zookeeper.lock_key": "flights",
+            },
+            repositories=["https://ci:hush4@repo.example/maven2", "https://repo.example/public"],
         )
     )
     assert "hush" not in repr(settings)
     assert "AKIA" not in repr(settings)
-    assert set(settings.secrets()) == {"AKIA", "hush", "hush2", "hush3"}
+    assert set(settings.secrets()) == {"AKIA", "hush", "hush2", "hush3", "hush4", "ci:hush4"}
 
 
 def test_test_connection_says_what_the_table_is(connected: Any, tmp_path: Path) -> None:
@@ -145,6 +171,12 @@ def test_without_a_connection_everything_is_default(tmp_path: Path) -> None:
     assert hook.workspace().table.config.name == "trips"
 
 
+def test_without_a_connection_and_a_base_path_the_error_names_no_connection() -> None:
+    """There is none to set it in."""
+    with pytest.raises(InvalidSettingError, match="No base path: give base_path, since there is no connection"):
+        HudiHook(None).base_path  # noqa: B018 reading it raises
+
+
 def test_the_given_base_path_wins_over_the_connections(connected: Any) -> None:
     """One connection may serve many tables."""
     connected(host="memory://a")
@@ -154,11 +186,18 @@ def test_the_given_base_path_wins_over_the_connections(connected: Any) -> None:
 
 def test_the_engine_is_made_from_the_connection(connected: Any) -> None:
     """What the connection leaves open is the engine's default; nothing is started."""
-    hook = connected(host="/x", master="local[2]", driver_memory="4g", spark_conf={"spark.a": "b"}, bundle="/jar")
+    hook = connected(
+        host="/x",
+        master="local[2]",
+        driver_memory="4g",
+        spark_conf={"spark.a": "b"},
+        bundle="/jar",
+        work_dir="/scratch",
+    )
     engine = hook.make_engine()
     assert (engine.name, engine.master, engine.driver_memory, engine.bundle) == ("local", "local[2]", "4g", "/jar")
     assert engine.spark_conf == {"spark.a": "b"}
-    assert engine.java_home is None
+    assert (engine.java_home, engine.work_dir) == (None, Path("/scratch"))
 
 
 def test_the_connection_can_be_read_without_blocking(connected: Any) -> None:

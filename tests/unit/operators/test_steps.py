@@ -17,6 +17,8 @@ from airflow_hudi_maint.operators.expiry import HudiExpirePartitionsOperator, Hu
 from airflow_hudi_maint.operators.report import HudiReportOperator
 from airflow_hudi_maint.operators.small_files import HudiCompactSmallFilesOperator
 from airflow_hudi_maint.operators.statistics import HudiGatherStatisticsOperator
+from airflow_hudi_maint.sensors.commit import HudiCommitSensor
+from airflow_hudi_maint.sensors.idle import HudiTableIdleSensor
 from tests.airflow.fakes import FakeEvent, FakeTaskInstance, context
 from tests.airflow.tables import TableBuilder, three_days
 
@@ -38,7 +40,7 @@ def table(tmp_path: Path) -> TableBuilder:
 
 
 def run(cls: Any, table: TableBuilder, *, given: Any = None, **arguments: Any) -> dict[str, Any]:
-    operator = cls(task_id="step", hudi_conn_id=None, base_path=table.base_path, **arguments)
+    operator = cls(**{"task_id": "step", "hudi_conn_id": None, "base_path": table.base_path, **arguments})
     result: dict[str, Any] = operator.execute(given or context())
     assert json.loads(json.dumps(result)) == result, "results are JSON-native"
     return result
@@ -66,7 +68,7 @@ def test_a_path_without_a_table_fails_without_a_retry(cls: Any, tmp_path: Path) 
         run(cls, TableBuilder(base_path=str(tmp_path / "nothing")))
 
 
-@pytest.mark.parametrize("cls", EVERY)
+@pytest.mark.parametrize("cls", [*EVERY, HudiCommitSensor, HudiTableIdleSensor])
 def test_every_template_field_is_an_argument_and_an_attribute(cls: Any) -> None:
     """Mapping a task over a field and rendering it need both."""
     operator = cls(task_id="step")
@@ -89,13 +91,21 @@ def test_statistics_are_gathered_fully_and_then_incrementally(table: TableBuilde
 @pytest.mark.parametrize(
     ("cls", "arguments", "message"),
     [
-        (HudiGatherStatisticsOperator, {"mode": "half"}, "mode='half' is unknown; known are auto, full, incremental"),
+        (
+            HudiGatherStatisticsOperator,
+            {"mode": "half"},
+            "mode 'half' is unknown; expected one of auto, full, incremental",
+        ),
+        (HudiGatherStatisticsOperator, {"small_file_bytes": 0}, "small_file_bytes=0; expected at least 1"),
         (HudiGatherStatisticsOperator, {"small_file_bytes": "1 MiB"}, "small_file_bytes='1 MiB' is no whole number"),
         (HudiPlanExpiryOperator, {"policies": "[{]"}, "policies is no JSON"),
         (HudiPlanExpiryOperator, {"policies": [{"policy": "KEEP_BY_TIME"}]}, "InvalidPolicyError"),
         (HudiPlanExpiryOperator, {"guards": {"max_partition_shares": 1}}, "did you mean max_partition_share"),
         (HudiPlanExpiryOperator, {"guards": '{"max_byte_share": 2}'}, "max_byte_share=2 is no share"),
         (HudiPlanExpiryOperator, {"guards": {"max_byte_share": [1]}}, "guards="),
+        (HudiPlanExpiryOperator, {"guards": {"max_byte_share": True}}, "max_byte_share=True is neither a number nor"),
+        (HudiPlanExpiryOperator, {"base_path": "None"}, "base_path='None' is what a template makes of nothing"),
+        (HudiPlanExpiryOperator, {"hudi_conn_id": "null"}, "hudi_conn_id='null' is what a template makes of nothing"),
         (
             HudiScheduleClusteringOperator,
             {"target_file_bytes": "100", "small_file_bytes": 200},
@@ -105,11 +115,24 @@ def test_statistics_are_gathered_fully_and_then_incrementally(table: TableBuilde
         (HudiScheduleClusteringOperator, {"layout": "zorder"}, "needs sort_columns"),
         (HudiScheduleClusteringOperator, {"partitions": []}, "partitions is an empty list"),
         (HudiScheduleClusteringOperator, {"partitions": "day=1999-01-01"}, "UnknownPartitionError"),
+        (
+            HudiScheduleClusteringOperator,
+            {"partitions": "None"},
+            "partitions='None' is what a template makes of nothing",
+        ),
+        (
+            HudiScheduleClusteringOperator,
+            {"partitions": "null"},
+            "partitions='null' is what a template makes of nothing",
+        ),
         (HudiScheduleClusteringOperator, {"sort_columns": "nope"}, "UnknownColumnError"),
         (HudiExecuteClusteringOperator, {"instants": "20200101000000000"}, "UnknownInstantError"),
         (HudiCompactSmallFilesOperator, {"job_timeout": "soon"}, "job_timeout='soon' is no duration"),
+        (HudiCompactSmallFilesOperator, {"min_files_removed": "0"}, "min_files_removed=0 is too small"),
+        (HudiCompactSmallFilesOperator, {"max_bytes_per_file_removed": "x"}, "max_bytes_per_file_removed='x' is no"),
         (HudiReportOperator, {"step_reports": {"x": 1}}, "is no list of paths or results"),
         (HudiExpirePartitionsOperator, {"plan_path": {"report_path": "x"}}, "without 'plan_path'"),
+        (HudiExpirePartitionsOperator, {"plan_path": "None"}, "plan_path='None' is what a template makes of nothing"),
     ],
 )
 def test_bad_input_fails_without_a_retry_and_says_what(
@@ -149,7 +172,54 @@ def test_a_plan_only_run_reports_and_changes_nothing(table: TableBuilder) -> Non
     """The partition that would go is counted in the report."""
     result = run(HudiExpirePartitionsOperator, table, policies=KEEP_TWO, plan_only="True")
     assert (result["outcome"], result["partitions"], result["bytes_before"]) == ("dry-run", 1, 1000)
-    assert skipped(HudiExecuteClusteringOperator, table, plan_only=True)[0].startswith("Dry run")
+
+
+def test_a_dry_run_executes_no_clustering_and_skips_or_says_so(table: TableBuilder) -> None:
+    """It is a task with nothing to do, with the switch of one; the instants may be numbers."""
+    asked = {"plan_only": "True", "instants": [20261130053458356]}
+    result = run(HudiExecuteClusteringOperator, table, skip_when_idle=False, **asked)
+    assert (result["outcome"], result["report_path"]) == ("dry-run", None)
+    assert (result["base_path"], result["instants"]) == (table.base_path, ["20261130053458356"])
+    assert skipped(HudiExecuteClusteringOperator, table, **asked) == (result["message"], result)
+
+
+def test_a_plan_that_was_asked_for_and_never_came_is_not_replaced(table: TableBuilder) -> None:
+    """The plan task left no result: planning by the table's own policies is not what was asked for."""
+    operator = HudiExpirePartitionsOperator(
+        task_id="step", hudi_conn_id=None, base_path=table.base_path, plan_path="{{ ti.xcom_pull('plan') }}"
+    )
+    operator.plan_path = None  # what rendering makes of it
+    with pytest.raises(AirflowSkipException, match="the plan task left no plan"):
+        operator.execute(context())
+    assert not (Path(table.base_path) / ".hoodie/.airflow_hudi_maint").exists()
+    for left_out in (None, ""):
+        reason, _ = skipped(HudiExpirePartitionsOperator, table, plan_path=left_out)
+        assert reason.startswith("Nothing expires"), "planned now"
+
+
+def test_small_files_are_judged_by_the_operator_s_limits(tmp_path: Path) -> None:
+    """Three files become one; asking for more than the two that go leaves the partition alone."""
+    table = TableBuilder(base_path=str(tmp_path / "trips")).create()
+    table.commit({"day=1": [1000, 1000, 1000]}, at=datetime.now(UTC) - timedelta(days=1))
+    sizes = {"target_file_bytes": 10000, "small_file_bytes": 5000, "max_group_bytes": 20000, "plan_only": True}
+    for limits, chosen in (
+        ({}, 1),
+        ({"min_files_removed": "2", "max_bytes_per_file_removed": "1500"}, 1),
+        ({"min_files_removed": "3"}, 0),
+        ({"max_bytes_per_file_removed": 1499}, 0),
+    ):
+        assert run(HudiCompactSmallFilesOperator, table, **sizes, **limits)["partitions"] == chosen
+
+
+def test_a_step_says_its_message_and_each_warning_once(table: TableBuilder, capsys: pytest.CaptureFixture[str]) -> None:
+    """The log has one line for each, a warning as one."""
+    table.pending(at=datetime.now(UTC) - timedelta(seconds=1))
+    result = run(HudiExpirePartitionsOperator, table, policies=KEEP_TWO, plan_only=True)
+    log = capsys.readouterr().out
+    assert log.count(result["message"]) == 1
+    (refused,) = [line for line in log.splitlines() if "a real run would be refused now" in line]
+    assert "[warning" in refused
+    assert "Warning:" not in log
 
 
 def test_a_guard_refuses_a_plan_without_a_retry(table: TableBuilder) -> None:

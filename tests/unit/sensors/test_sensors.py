@@ -6,12 +6,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, TaskDeferred
 
 from airflow_hudi_maint.core.errors import StorageError
 from airflow_hudi_maint.sensors.commit import HudiCommitSensor
 from airflow_hudi_maint.sensors.idle import HudiTableIdleSensor
 from airflow_hudi_maint.triggers.timeline import HudiCommitTrigger, HudiTableIdleTrigger
+from tests.airflow.fakes import FakeEvent, context
 from tests.airflow.tables import TableBuilder
 
 if TYPE_CHECKING:
@@ -60,6 +62,29 @@ def test_a_deferred_sensor_hands_its_question_to_the_trigger(builder: TableBuild
     assert deferred.value.method_name == "execute_complete"
 
 
+def test_since_may_be_the_number_that_native_rendering_makes_of_it(builder: TableBuilder) -> None:
+    """With ``render_template_as_native_obj`` an instant arrives as an int."""
+    first = builder.create().commit({"day=1": [10]}, at=YESTERDAY)
+    second = builder.commit({"day=1": [10]}, at=YESTERDAY + timedelta(hours=1))
+    result = sensor(HudiCommitSensor, builder, since=int(first), deferrable=False).execute({})
+    assert result["instants"] == [second]
+
+
+def test_an_outlet_gets_the_result_at_once_and_after_a_deferral(builder: TableBuilder) -> None:
+    """The asset event carries what the sensor returns."""
+    builder.create().commit({"day=1": [10]}, at=YESTERDAY)
+    asset = Asset("trips")
+    for deferrable in (True, False):
+        event = FakeEvent()
+        waiting = sensor(HudiCommitSensor, builder, deferrable=deferrable, outlets=[asset])
+        result = waiting.execute(context(outlet_events={asset: event}))
+        assert event.extra == result
+    event = FakeEvent()
+    found = {"status": "found", "result": {"instants": ["1"]}}
+    waiting.execute_complete(context(outlet_events={asset: event}), found)
+    assert event.extra == {"instants": ["1"]}
+
+
 def test_a_table_that_does_not_exist_yet_is_waited_for(builder: TableBuilder) -> None:
     """It is no error that nobody has written it."""
     assert not sensor(HudiCommitSensor, builder).poke({})
@@ -78,7 +103,9 @@ def test_a_table_is_idle_after_its_quiet_time(builder: TableBuilder) -> None:
     assert deferred.value.trigger.quiet_seconds == 25 * 3600
 
 
-@pytest.mark.parametrize("arguments", [{"since": "yesterday"}, {"include_rewrites": "perhaps"}])
+@pytest.mark.parametrize(
+    "arguments", [{"since": "yesterday"}, {"include_rewrites": "perhaps"}, {"partition": "None"}, {"since": True}]
+)
 def test_wrong_arguments_fail_without_a_retry(builder: TableBuilder, arguments: dict[str, Any]) -> None:
     """They are found before anything is waited for, even when there is no table yet."""
     with pytest.raises(AirflowFailException, match="InvalidSettingError"):

@@ -1,0 +1,78 @@
+"""What of a connection must not show in logs, told by the names of its settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from urllib.parse import unquote
+
+_SECRET = frozenset(
+    (
+        *("auth", "authorization", "credential", "key", "passphrase", "passwd", "password", "pwd", "sas"),
+        *("secret", "token"),
+        # What is often written as one word.
+        *("accesskey", "accountkey", "apikey", "authkey", "connectionstring", "privatekey", "secretkey"),
+        *("sessiontoken", "sharedkey", "storagekey"),
+    )
+)
+_KEYS_OF_DATA = frozenset(("foreign", "lock", "partition", "primary", "record", "sort"))
+"""What stands before ``key`` where it names data: a zookeeper lock_key, a record key."""
+_ABOUT_A_SECRET = frozenset(("class", "field", "fields", "provider", "type"))
+"""What stands behind a secret's word where the value says how it is had: credentials.provider, auth.type."""
+_SWITCHES = ("true", "false")
+
+
+def secrets_in(options: Mapping[str, object]) -> Iterator[str]:
+    """Yield the texts below names that sound like a credential's, also from lists and from objects inside.
+
+    A name is taken apart at dots, dashes, underscores and changes of case, and its words count as wholes.
+
+    >>> list(secrets_in({"fs.s3a.secret.key": "a", "awsSessionToken": "b", "hoodie.table.recordkey.fields": "c"}))
+    ['a', 'b']
+    """
+    for name, value in options.items():
+        yield from _secrets_of(value, is_secret=_sounds_secret(name))
+
+
+def user_info(address: str) -> Iterator[str]:
+    """Yield what stands before the host of a URL: user and password together and the password alone, or a lone token.
+
+    >>> list(user_info("https://ci:s%40fe@repo.example/maven2")), list(user_info("https://repo.example/@x"))
+    (['ci:s%40fe', 's%40fe', 's@fe'], [])
+    """
+    found = re.match(r"[A-Za-z][\w+.-]*://([^/?#]*)@", address)
+    if found is None or not found[1]:
+        return
+    password = found[1].rpartition(":")[2]
+    yield from dict.fromkeys(text for text in (found[1], password, unquote(password)) if text)
+
+
+def _secrets_of(value: object, *, is_secret: bool) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        yield from secrets_in(value)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _secrets_of(one, is_secret=is_secret)
+    elif is_secret and isinstance(value, str) and value and value.lower() not in _SWITCHES:
+        yield value
+
+
+def _sounds_secret(name: str) -> bool:
+    words = _words(name)
+    return any(_is_secret_word(words, at) for at in range(len(words)))
+
+
+def _is_secret_word(words: list[str], at: int) -> bool:
+    before = words[at - 1] if at else ""
+    after = words[at + 1] if at + 1 < len(words) else ""
+    if words[at] == "string":
+        return before == "connection"
+    if words[at] not in _SECRET or after in _ABOUT_A_SECRET:
+        return False
+    return words[at] != "key" or before not in _KEYS_OF_DATA
+
+
+def _words(name: str) -> list[str]:
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", ".", name)
+    words = [word.lower() for word in re.split(r"[._\-\s]+", apart) if word]
+    return [word[:-1] if word.endswith("s") and word[:-1] in _SECRET else word for word in words]

@@ -1,0 +1,317 @@
+"""What happens to a table between looking and acting: other writers, other planners, other jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from airflow_hudi_maint.core import maintenance
+from airflow_hudi_maint.core.engines.bundle import DEFAULT_BUNDLE
+from airflow_hudi_maint.core.errors import PendingActionError, PlanOutdatedError
+from airflow_hudi_maint.core.maintenance import JobControl, Workspace
+from airflow_hudi_maint.core.model.job import JobHandle, JobProgress, JobReport, JobRequest, JobStatus
+from airflow_hudi_maint.core.model.plan import ClusteringSettings
+from airflow_hudi_maint.core.model.policy import PolicySet
+from airflow_hudi_maint.core.model.report import Outcome
+from airflow_hudi_maint.core.model.timeline import Timeline
+from tests.unit.core.storage.builders import TableBuilder, at
+
+NOW = datetime(2026, 12, 1, tzinfo=UTC)
+DAYS = [f"day=2026-11-0{day}" for day in range(1, 7)]
+SMALL = ClusteringSettings(target_file_bytes=1024**2, small_file_bytes=64 * 1024, max_group_bytes=2 * 1024**2)
+
+
+@dataclass
+class FakeEngine:
+    """An engine whose jobs do what the test says, at once."""
+
+    act: Callable[[JobRequest], None] = lambda _: None
+    running: bool = False
+    requests: list[JobRequest] = field(default_factory=list)
+    name: str = "fake"
+    bundle: str = DEFAULT_BUNDLE
+
+    def submit(self, request: JobRequest) -> JobHandle:
+        self.requests.append(request)
+        self.act(request)
+        return JobHandle(engine=self.name, job_id=str(len(self.requests)))
+
+    def status(self, handle: JobHandle) -> JobStatus:
+        return JobStatus.RUNNING if self.running else JobStatus.SUCCEEDED
+
+    def progress(self, handle: JobHandle) -> JobProgress | None:
+        return None
+
+    def report(self, handle: JobHandle) -> JobReport | None:
+        return JobReport(ok=True)
+
+    def log_tail(self, handle: JobHandle, *, lines: int = 40) -> str:
+        return ""
+
+    def kill(self, handle: JobHandle, *, timeout_seconds: float = 30.0) -> None:
+        self.running = False
+
+    def close(self, handle: JobHandle) -> None:
+        return
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> TableBuilder:
+    """Six days of two small files each, written by two commits."""
+    builder = TableBuilder(base_path=str(tmp_path / "trips"))
+    for number in (1, 2):
+        builder.commit(at(number), {day: [(f"{day}-{number}-0", 100)] for day in DAYS})
+    return builder
+
+
+def _workspace(table: TableBuilder, engine: FakeEngine) -> Workspace:
+    return maintenance.open_workspace(table.base_path, engine=lambda: engine)
+
+
+def _keep(count: int) -> PolicySet:
+    return PolicySet.from_json([{"partitionSpec": "/", "policy": "KEEP_BY_COUNT", "policyValue": count}])
+
+
+def _dropping(table: TableBuilder, *, second: int, more: Callable[[], None] = lambda: None) -> FakeEngine:
+    """An engine that drops what it is asked to, and then lets something else happen."""
+
+    def act(request: JobRequest) -> None:
+        names = request.arguments["partitions"]
+        assert isinstance(names, list)
+        replaced = {str(name): [f"{name}-1-0", f"{name}-2-0"] for name in names}
+        table.commit(at(second), operation="DELETE_PARTITION", replaced=replaced)
+        more()
+
+    return FakeEngine(act=act)
+
+
+def _plan_clustering(instant: str, table: TableBuilder, *, files: Sequence[str], state: str = "requested") -> None:
+    slices = [
+        {
+            "partitionPath": one.rpartition("-")[0].rpartition("-")[0],
+            "fileId": one,
+            "dataFilePath": f"/lake/{one}_0-1-2_{at(int(one.split('-')[-2]))}.parquet",
+            "deltaFilePaths": [],
+        }
+        for one in files
+    ]
+    content = {
+        "operationType": "CLUSTER",
+        "clusteringPlan": {"inputGroups": [{"slices": slices, "numOutputFileGroups": 1}]},
+    }
+    table.pending(instant, "clustering", content)
+    if state == "inflight":
+        table.put(f"{table.timeline_folder}/{instant}.clustering.inflight", b"")
+
+
+def test_a_commit_between_statistics_and_plan_is_not_lost(table: TableBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The basis is the timeline that the statistics saw: a later commit makes the plan outdated, and nothing is dropped."""
+    engine = FakeEngine()
+    workspace = _workspace(table, engine)
+    listed = workspace.table.timeline
+    calls: list[int] = []
+
+    def timeline() -> Timeline:
+        calls.append(1)
+        if len(calls) == 2:
+            table.commit(at(30), {DAYS[0]: [("late-0", 500)]})
+        return listed()
+
+    monkeypatch.setattr(workspace.table, "timeline", timeline)
+    planned = maintenance.plan_expiry(workspace, now=NOW, policies=_keep(5))
+
+    assert at(2) == planned.plan.basis.base_instant
+    with pytest.raises(PlanOutdatedError, match=DAYS[0]):
+        maintenance.expire_partitions(workspace, now=NOW, job=JobControl(), plan_path=planned.path)
+    assert [] == engine.requests
+
+
+def test_a_second_plan_does_not_change_the_first(table: TableBuilder) -> None:
+    """Another planner on the same state writes another file, and the first plan is applied as it was made."""
+    engine = _dropping(table, second=40)
+    workspace = _workspace(table, engine)
+    first = maintenance.plan_expiry(workspace, now=NOW, policies=_keep(5))
+    second = maintenance.plan_expiry(workspace, now=NOW, policies=_keep(3))
+
+    reported = maintenance.expire_partitions(workspace, now=NOW, job=JobControl(), plan_path=first.path)
+
+    assert first.path != second.path
+    assert (DAYS[0],) == reported.report.partitions
+
+
+def test_a_retry_works_on_the_plan_of_its_own_first_try(table: TableBuilder) -> None:
+    """The first try's plan is handed over by the caller; a plan that somebody made meanwhile is not taken for it."""
+    planned: list[str] = []
+    silent = FakeEngine()
+    with pytest.raises(RuntimeError, match="shows no completion"):
+        maintenance.expire_partitions(
+            _workspace(table, silent), now=NOW, job=JobControl(on_planned=planned.append), policies=_keep(5)
+        )
+    maintenance.plan_expiry(_workspace(table, silent), now=NOW, policies=_keep(4))
+
+    handle = JobHandle(engine="fake", job_id="1")
+    engine = _dropping(table, second=40)
+    reported = maintenance.expire_partitions(
+        _workspace(table, engine),
+        now=NOW,
+        job=JobControl(previous=handle, plan_path=planned[0]),
+        policies=_keep(5),
+    )
+
+    assert (DAYS[0],) == reported.report.partitions
+
+
+def test_partitions_that_became_the_last_ones_are_not_dropped(table: TableBuilder) -> None:
+    """The days that were to stay are dropped by hand after the plan: what the plan drops would be all that is left."""
+    engine = FakeEngine()
+    workspace = _workspace(table, engine)
+    planned = maintenance.plan_expiry(workspace, now=NOW, policies=_keep(3))
+    replaced = {day: [f"{day}-1-0", f"{day}-2-0"] for day in DAYS[3:]}
+    table.commit(at(30), operation="DELETE_PARTITION", replaced=replaced)
+
+    with pytest.raises(PlanOutdatedError, match="3 partitions of the plan would not expire by now"):
+        maintenance.expire_partitions(workspace, now=NOW, job=JobControl(), plan_path=planned.path)
+    assert [] == engine.requests
+
+
+def test_a_write_right_after_the_drop_does_not_turn_it_into_a_failure(table: TableBuilder) -> None:
+    """New rows in a day that was just dropped are new data; the drop is what it was."""
+    engine = _dropping(table, second=40, more=lambda: table.commit(at(41), {DAYS[0]: [("new-0", 7)]}))
+
+    reported = maintenance.expire_partitions(_workspace(table, engine), now=NOW, job=JobControl(), policies=_keep(5))
+
+    assert (Outcome.DONE, (at(40),)) == (reported.report.outcome, reported.report.instants)
+
+
+def test_an_overwrite_that_started_since_is_no_leftover_of_ours(table: TableBuilder) -> None:
+    """On a retry only a pending drop counts as left behind: another writer's overwrite is a live writer."""
+    workspace = _workspace(table, FakeEngine())
+    planned = maintenance.plan_expiry(workspace, now=NOW, policies=_keep(5))
+    table.pending(at(30), "replacecommit", {"operationType": "INSERT_OVERWRITE", "clusteringPlan": None})
+
+    with pytest.raises(PendingActionError, match=at(30)):
+        maintenance.expire_partitions(
+            workspace,
+            now=NOW,
+            job=JobControl(previous=JobHandle(engine="fake", job_id="1")),
+            plan_path=planned.path,
+        )
+
+
+def test_our_own_pending_drop_is_handed_to_the_job_to_roll_back(table: TableBuilder) -> None:
+    """What a killed try had requested is named as a leftover; it blocks nothing."""
+    engine = _dropping(table, second=40)
+    workspace = _workspace(table, engine)
+    planned = maintenance.plan_expiry(workspace, now=NOW, policies=_keep(5))
+    table.pending(at(30), "replacecommit", {"operationType": "DELETE_PARTITION", "clusteringPlan": None})
+
+    maintenance.expire_partitions(
+        workspace, now=NOW, job=JobControl(previous=JobHandle(engine="fake", job_id="1")), plan_path=planned.path
+    )
+
+    assert [at(30)] == engine.requests[0].arguments["leftovers"]
+
+
+def test_a_clustering_that_somebody_else_executes_is_left_alone(table: TableBuilder) -> None:
+    """An inflight clustering without a job of ours is not executed a second time."""
+    engine = FakeEngine()
+    _plan_clustering(at(30), table, files=[f"{DAYS[0]}-1-0", f"{DAYS[0]}-2-0"], state="inflight")
+
+    with pytest.raises(PendingActionError, match=f"{at(30)} is inflight"):
+        maintenance.execute_clustering(_workspace(table, engine), now=NOW, job=JobControl(), instants=[at(30)])
+    assert [] == engine.requests
+
+
+def test_two_executions_of_one_plan_do_not_run_at_once(table: TableBuilder) -> None:
+    """The job of the first is noted, and while it runs the second one refuses."""
+    files = [f"{DAYS[0]}-1-0", f"{DAYS[0]}-2-0"]
+    _plan_clustering(at(30), table, files=files)
+    with pytest.raises(RuntimeError, match="shows no completion"):
+        maintenance.execute_clustering(_workspace(table, FakeEngine()), now=NOW, job=JobControl(), instants=[at(30)])
+    second = FakeEngine(running=True)
+
+    with pytest.raises(PendingActionError, match="is being executed by job 1"):
+        maintenance.execute_clustering(_workspace(table, second), now=NOW, job=JobControl(), instants=[at(30)])
+    assert [] == second.requests
+
+
+def test_a_dry_run_claims_nobodys_plan(table: TableBuilder) -> None:
+    """A plan that a writer schedules after a dry run of ours holds files that ours named, and is not ours."""
+    workspace = _workspace(table, FakeEngine())
+    maintenance.schedule_clustering(workspace, now=NOW, settings=SMALL, job=JobControl(), dry_run=True)
+    _plan_clustering(at(30), table, files=[f"{DAYS[0]}-1-0", f"{DAYS[0]}-2-0"])
+
+    reported = maintenance.execute_clustering(workspace, now=NOW, job=JobControl())
+
+    assert Outcome.NOTHING_TO_DO is reported.report.outcome
+
+
+def test_a_plan_whose_maker_died_is_found_and_finished(table: TableBuilder) -> None:
+    """Hudi wrote the plan, and the step died before it noted that: the next try returns that plan, and no other."""
+
+    def schedule_and_die(_: JobRequest) -> None:
+        _plan_clustering(at(30), table, files=[f"{day}-{number}-0" for day in DAYS for number in (1, 2)])
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        maintenance.schedule_clustering(
+            _workspace(table, FakeEngine(act=schedule_and_die)), now=NOW, settings=SMALL, job=JobControl()
+        )
+    engine = FakeEngine()
+    again = maintenance.schedule_clustering(_workspace(table, engine), now=NOW, settings=SMALL, job=JobControl())
+
+    assert (Outcome.ALREADY_DONE, (at(30),)) == (again.report.outcome, again.report.instants)
+    assert [] == engine.requests
+
+
+def test_a_plan_that_appears_for_other_partitions_is_not_ours(table: TableBuilder) -> None:
+    """While Hudi plans for us, another writer schedules a partition that we did not choose."""
+
+    def act(_: JobRequest) -> None:
+        _plan_clustering(at(30), table, files=[f"{DAYS[0]}-1-0", f"{DAYS[0]}-2-0"])
+        _plan_clustering(at(31), table, files=[f"{DAYS[5]}-1-0", f"{DAYS[5]}-2-0"])
+
+    reported = maintenance.schedule_clustering(
+        _workspace(table, FakeEngine(act=act)), now=NOW, settings=SMALL, job=JobControl(), partitions=[DAYS[0]]
+    )
+
+    assert (at(30),) == reported.report.instants
+
+
+def test_a_log_file_that_came_after_the_plan_outdates_it(tmp_path: Path) -> None:
+    """Hudi would rewrite the files that the plan names and lose the update: the plan is not executed."""
+    table = TableBuilder(base_path=str(tmp_path / "trips"), merge_on_read=True)
+    for number in (1, 2):
+        table.commit(at(number), {DAYS[0]: [(f"{DAYS[0]}-{number}-0", 100)]})
+    _plan_clustering(at(30), table, files=[f"{DAYS[0]}-1-0", f"{DAYS[0]}-2-0"])
+    table.commit(at(40), logs={DAYS[0]: [(f"{DAYS[0]}-1-0", at(1), 9)]})
+
+    with pytest.raises(PlanOutdatedError, match="got the log file"):
+        maintenance.execute_clustering(_workspace(table, FakeEngine()), now=NOW, job=JobControl(), instants=[at(30)])
+
+
+def test_a_partition_is_always_named_to_hudi(table: TableBuilder) -> None:
+    """To Hudi an empty list means all, so it is sent for the one partition of a table without partitions only."""
+    engine = FakeEngine()
+    with pytest.raises(RuntimeError):
+        engine.act = lambda _: (_ for _ in ()).throw(RuntimeError("enough"))
+        maintenance.schedule_clustering(
+            _workspace(table, engine), now=NOW, settings=SMALL, job=JobControl(), partitions=[DAYS[1]]
+        )
+
+    assert [DAYS[1]] == engine.requests[0].arguments["partitions"]
+
+
+def test_an_empty_table_has_nothing_to_expire(tmp_path: Path) -> None:
+    """Before the first commit there is neither a schema nor a partition, and that is no error."""
+    table = TableBuilder(base_path=str(tmp_path / "trips"))
+
+    reported = maintenance.expire_partitions(
+        _workspace(table, FakeEngine()), now=NOW, job=JobControl(), policies=_keep(1)
+    )
+
+    assert Outcome.NOTHING_TO_DO is reported.report.outcome
