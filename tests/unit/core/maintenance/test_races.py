@@ -109,7 +109,7 @@ def _plan_clustering(instant: str, table: TableBuilder, *, files: Sequence[str],
 
 
 def test_a_commit_between_statistics_and_plan_is_not_lost(table: TableBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The basis is the timeline that the statistics saw: a later commit makes the plan outdated, and nothing is dropped."""
+    """The basis is the timeline that the statistics saw: a later commit makes the plan outdated; nothing goes."""
     engine = FakeEngine()
     workspace = _workspace(table, engine)
     listed = workspace.table.timeline
@@ -296,9 +296,12 @@ def test_a_log_file_that_came_after_the_plan_outdates_it(tmp_path: Path) -> None
 
 def test_a_partition_is_always_named_to_hudi(table: TableBuilder) -> None:
     """To Hudi an empty list means all, so it is sent for the one partition of a table without partitions only."""
-    engine = FakeEngine()
+
+    def enough(_: JobRequest) -> None:
+        raise RuntimeError
+
+    engine = FakeEngine(act=enough)
     with pytest.raises(RuntimeError):
-        engine.act = lambda _: (_ for _ in ()).throw(RuntimeError("enough"))
         maintenance.schedule_clustering(
             _workspace(table, engine), now=NOW, settings=SMALL, job=JobControl(), partitions=[DAYS[1]]
         )
