@@ -318,3 +318,21 @@ def test_an_empty_table_has_nothing_to_expire(tmp_path: Path) -> None:
     )
 
     assert Outcome.NOTHING_TO_DO is reported.report.outcome
+
+
+def test_a_retry_after_the_policies_were_corrected_plans_again(table: TableBuilder) -> None:
+    """The first try's plan dropped too much by a wrong policy; with the right one it is not taken up again."""
+    planned: list[str] = []
+    with pytest.raises(RuntimeError, match="shows no completion"):
+        maintenance.expire_partitions(
+            _workspace(table, FakeEngine()), now=NOW, job=JobControl(on_planned=planned.append), policies=_keep(3)
+        )
+
+    reported = maintenance.expire_partitions(
+        _workspace(table, _dropping(table, second=40)),
+        now=NOW,
+        job=JobControl(previous=JobHandle(engine="fake", job_id="1"), plan_path=planned[0]),
+        policies=_keep(5),
+    )
+
+    assert (DAYS[0],) == reported.report.partitions
