@@ -1,7 +1,7 @@
 """Give Airflow a home of its own, which goes with this session. Imported by ``tests/conftest.py``, before Airflow is.
 
-Importing Airflow is enough to make it write a configuration into its home. Nothing is imported or made here but an empty
-folder, so tests without Airflow pay nothing.
+Importing Airflow is enough to make it write a configuration into its home. Nothing is imported or made here but an
+empty folder, so tests without Airflow pay nothing.
 """
 
 from __future__ import annotations

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import html
 import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.providers.standard.operators.python import BranchPythonOperator, PythonOperator
 from airflow.sdk import DAG, Param
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from airflow_hudi_maint.task_groups.maintenance import hudi_maintenance
 from tests.airflow.marks import AIRFLOW
@@ -129,6 +133,87 @@ def test_steps_that_are_left_out_are_skipped(dag_bag: Any, run_dag: Callable[...
     }
     with pytest.raises(Exception, match="expire_everything"):
         run_dag(dag, hudi_conn_id=None, base_path=table.base_path, steps=["expire_everything"])
+
+
+GROUP_SKIPPED = dict.fromkeys(STEPS, "skipped")
+
+
+def test_a_branch_around_the_group_skips_all_of_it(run_dag: Callable[..., Any], table: TableBuilder) -> None:
+    """No step takes the branch's skip for one of a step with nothing to do; nothing is read or written."""
+    with DAG("branched", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
+        branch = BranchPythonOperator(task_id="branch", python_callable=lambda: "elsewhere")
+        elsewhere = EmptyOperator(task_id="elsewhere")
+        group = hudi_maintenance(hudi_conn_id=None, base_path=table.base_path, prefix_group_id=False)
+        branch >> [elsewhere, group]
+    run = run_dag(dag)
+    assert states(run) == {"branch": "success", "elsewhere": "success", **GROUP_SKIPPED}
+    assert not (Path(table.base_path) / ".hoodie/.airflow_hudi_maint").exists()
+
+
+def test_an_ingestion_that_skips_itself_skips_the_group(run_dag: Callable[..., Any], table: TableBuilder) -> None:
+    """There is nothing new to maintain, and what follows the group is skipped as well."""
+
+    def nothing_new() -> None:
+        raise AirflowSkipException("nothing new")
+
+    with DAG("skipped_ingestion", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
+        ingest = PythonOperator(task_id="ingest", python_callable=nothing_new)
+        group = hudi_maintenance(hudi_conn_id=None, base_path=table.base_path, prefix_group_id=False)
+        ingest >> group >> EmptyOperator(task_id="publish")
+    run = run_dag(dag)
+    assert states(run) == {"ingest": "skipped", "publish": "skipped", **GROUP_SKIPPED}
+    assert not (Path(table.base_path) / ".hoodie/.airflow_hudi_maint").exists()
+
+
+def test_a_failed_ingestion_fails_the_group_before_it_begins(run_dag: Callable[..., Any], table: TableBuilder) -> None:
+    """There is no report of a run that did not begin."""
+
+    def fail() -> None:
+        raise AirflowFailException("no source")
+
+    with DAG("failed_ingestion", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
+        ingest = PythonOperator(task_id="ingest", python_callable=fail)
+        ingest >> hudi_maintenance(hudi_conn_id=None, base_path=table.base_path, prefix_group_id=False)
+    run = run_dag(dag)
+    assert states(run) == {"ingest": "failed", **dict.fromkeys(STEPS, "upstream_failed")}
+
+
+def test_the_report_shows_the_steps_of_its_own_run(
+    dag_bag: Any, run_dag: Callable[..., Any], table: TableBuilder
+) -> None:
+    """It gets what the steps handed on, skipped ones included, and the form's title."""
+    run = run_dag(
+        dag_bag.dags["hudi_table_maintenance"],
+        hudi_conn_id=None,
+        base_path=table.base_path,
+        dry_run=True,
+        report_title="Trips of the week",
+        policies=[{"partitionSpec": "/", "policy": "KEEP_BY_COUNT", "policyValue": 2}],
+    )
+    page = Path(result(run, "report")["report_path"]).read_text()
+    assert "Trips of the week" in page
+    for task_id in ("expire_partitions", "schedule_clustering"):
+        assert html.escape(result(run, task_id)["message"]) in page
+    assert "Expiry plan" in page
+
+
+def test_partitions_of_the_form_reach_the_clustering(
+    dag_bag: Any, run_dag: Callable[..., Any], table: TableBuilder
+) -> None:
+    """A partition that the table lacks is refused, so the list did arrive."""
+    dag = dag_bag.dags["hudi_table_maintenance"]
+    run = run_dag(dag, hudi_conn_id=None, base_path=table.base_path, partitions=["day=1999-01-01"])
+    assert states(run)["schedule_clustering"] == "failed"
+
+
+def test_a_lost_plan_is_not_replaced_by_another(dag_bag: Any, run_dag: Callable[..., Any], table: TableBuilder) -> None:
+    """The plan task counts as done and left no result: nothing is dropped by the table's own policies."""
+    dag = dag_bag.dags["hudi_table_maintenance"]
+    dag.task_dict["plan_expiry"].do_xcom_push = False
+    every = [{"partitionSpec": "/", "policy": "KEEP_BY_COUNT", "policyValue": 2}]
+    run = run_dag(dag, hudi_conn_id=None, base_path=table.base_path, policies=every)
+    assert (states(run)["plan_expiry"], states(run)["expire_partitions"]) == ("success", "skipped")
+    assert result(run, "expire_partitions") is None
 
 
 def test_a_failed_step_fails_the_run_and_is_reported(

@@ -11,8 +11,9 @@ import pytest
 from airflow_hudi_maint.core import maintenance
 from airflow_hudi_maint.core.maintenance import JobControl, Workspace
 from airflow_hudi_maint.core.model.plan import ClusteringSettings
+from airflow_hudi_maint.core.model.policy import DEFAULT_FIELDS_KEY, DEFAULT_POLICY_KEY, DEFAULT_VALUE_KEY
 from airflow_hudi_maint.core.model.report import Outcome
-from airflow_hudi_maint.core.storage.properties import load_properties
+from airflow_hudi_maint.core.storage.properties import load_properties, update_properties
 from tests.spark.tables import DAYS, KEEP_FOUR, make_table, rows
 from tests.spark.writer import HudiWriter
 
@@ -150,3 +151,20 @@ def test_zz_hudi_goes_on_writing(maintained: Maintained) -> None:
     writer.clean(path, retain_commits=1)
     assert {**dict.fromkeys(KEPT, 30), f"day={DAYS[0]}": 10} == writer.counts(path)
     assert not list(path.glob(f"day={DAYS[1]}/*.parquet"))
+
+
+def test_policies_in_the_properties_do_not_keep_hudi_from_the_table(
+    writer_of: Callable[[int], HudiWriter], tmp_path: Path
+) -> None:
+    """Hudi reads and writes a table whose properties were written here, and the policies are still there afterwards."""
+    writer = writer_of(9)
+    path = tmp_path / "trips"
+    writer.insert(path, rows(0, day=DAYS[0]))
+    workspace = _workspace(path)
+    keys = {DEFAULT_POLICY_KEY: "KEEP_BY_TIME", DEFAULT_VALUE_KEY: "30", DEFAULT_FIELDS_KEY: "day"}
+    update_properties(workspace.table.storage, set=keys)
+
+    writer.upsert(path, rows(1, day=DAYS[0]))
+
+    assert {f"day={DAYS[0]}": 20} == writer.counts(path)
+    assert keys.items() <= load_properties(workspace.table.storage).items()

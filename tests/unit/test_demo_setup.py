@@ -57,38 +57,6 @@ def test_a_broken_stamp_asks_for_another_set_up(project: Path, text: str) -> Non
     assert not setup.is_ready(project)
 
 
-def fake_java(folder: Path, *, says: str, code: int = 0) -> Path:
-    java = folder / "bin" / "java"
-    java.parent.mkdir(parents=True)
-    java.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit {code}\n", encoding="utf-8")
-    java.chmod(0o755)
-    return java
-
-
-@pytest.mark.parametrize(
-    ("says", "version"),
-    [('openjdk version "17.0.9" 2023-10-17', 17), ('java version "1.8.0_372"', 8), ('openjdk version "21"', 21)],
-)
-def test_the_version_of_a_java_is_what_it_says_itself(tmp_path: Path, says: str, version: int) -> None:
-    assert setup.java_version(fake_java(tmp_path, says=says)) == version
-
-
-def test_a_java_that_fails_or_is_missing_has_no_version(tmp_path: Path) -> None:
-    assert setup.java_version(fake_java(tmp_path, says='version "17"', code=1)) is None
-    assert setup.java_version(tmp_path / "nothing") is None
-
-
-def test_java_home_goes_before_path_unless_spark_cannot_run_on_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    on_path = fake_java(tmp_path / "path", says='version "11.0.1"')
-    monkeypatch.setenv("PATH", f"{on_path.parent}:/usr/bin:/bin")
-    monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "home", says='version "17.0.1"').parents[1]))
-    assert setup.find_java() == tmp_path / "home" / "bin" / "java"
-    monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "new", says='version "21.0.1"').parents[1]))
-    assert setup.find_java() == on_path
-
-
 def test_a_half_made_environment_is_made_anew(tmp_path: Path) -> None:
     (tmp_path / ".venv").mkdir()
     (tmp_path / ".venv" / "setup.begun").touch()

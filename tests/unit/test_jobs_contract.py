@@ -260,6 +260,14 @@ def test_an_unknown_version_is_refused_by_name() -> None:
         JobReport.from_json({"version": 7, "ok": True})
 
 
+@pytest.mark.parametrize(
+    "document", [{}, {"version": 7, "engine": "local", "job_id": "1:2"}, {"version": 1, "job_id": 4}]
+)
+def test_a_handle_of_another_release_is_one_without_an_id(document: dict[str, JsonValue]) -> None:
+    """A stored handle outlives an upgrade: it must not stop a task, and names nothing to touch."""
+    assert JobHandle.from_json(document).job_id == ""
+
+
 def test_equal_requests_have_equal_application_names() -> None:
     """The name depends on what is asked for and on nothing else, so that a retry finds an earlier try."""
     assert delete("day=1").application_name == delete("day=1").application_name

@@ -25,12 +25,21 @@ class Engine(Protocol):
         """The engine's name in handles and messages."""
         ...
 
+    @property
+    def bundle(self) -> str:
+        """The Hudi bundle that its jobs run with: a Maven coordinate, or the path of a jar."""
+        ...
+
     def submit(self, request: JobRequest) -> JobHandle:
         """Start the job and return at once."""
         ...
 
     def status(self, handle: JobHandle) -> JobStatus:
-        """Say whether the job runs or how it ended."""
+        """Say whether the job runs or how it ended; a handle that says nothing to this release is of a lost job.
+
+        Raises:
+            PendingActionError: It may run where this process cannot see it.
+        """
         ...
 
     def progress(self, handle: JobHandle) -> JobProgress | None:

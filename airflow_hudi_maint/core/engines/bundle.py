@@ -7,6 +7,7 @@ its path.
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import re
 import subprocess
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
+from airflow_hudi_maint.core.engines import maven
 from airflow_hudi_maint.core.engines.java import JavaInstallation, find_java
 from airflow_hudi_maint.core.engines.pyspark_install import PysparkInstallation, find_pyspark
 from airflow_hudi_maint.core.errors import BundleError
@@ -45,6 +47,8 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _RESOLVE_SECONDS = 900.0
 _IVY_LINES = 12
 
+_log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coordinate:
@@ -58,6 +62,11 @@ class Coordinate:
     def jar_name(self) -> str:
         """The file name of its jar, in a repository and in our cache."""
         return f"{self.artifact}-{self.version}.jar"
+
+    @property
+    def path(self) -> str:
+        """Where a repository has its jar, below the root."""
+        return "/".join([*self.group.split("."), self.artifact, self.version, self.jar_name])
 
     def __str__(self) -> str:
         return f"{self.group}:{self.artifact}:{self.version}"
@@ -79,8 +88,9 @@ def resolve_bundle(
 ) -> Path:
     """Return the jar of a bundle: a path is taken as it is, a coordinate is fetched once into the cache.
 
-    ``repositories`` are roots of Maven repositories to ask, in this order, instead of Ivy's default. Safe to run at
-    once in several processes: one fetches, the others wait, and no reader ever sees half a jar.
+    ``repositories`` are roots of Maven repositories to ask, in this order, instead of those in the environment variable
+    AIRFLOW_HUDI_MAINT_REPOSITORIES or else Maven Central. Python downloads; where it cannot, Spark's own Ivy is tried.
+    Safe to run at once in several processes: one fetches, the others wait, and no reader ever sees half a jar.
 
     Raises:
         BundleError: The jar is not there, or does not resolve; the message ends with Ivy's last lines.
@@ -100,7 +110,8 @@ def resolve_bundle(
     jars.mkdir(parents=True, exist_ok=True)
     with _lock(jars / f".{coordinate.jar_name}.lock"):
         if not jar.is_file():
-            _fetch(coordinate, into=jar, java=java, pyspark=pyspark, repositories=repositories)
+            roots = tuple(repositories) or maven.repositories_from_environment()
+            _fetch(coordinate, into=jar, java=java, pyspark=pyspark, repositories=roots)
     return jar
 
 
@@ -184,7 +195,11 @@ def _pom_version(archive: zipfile.ZipFile) -> str:
 def _lock(path: Path) -> Iterator[None]:
     """Hold a lock that the system drops when the process dies."""
     with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _log.info("Another process fetches the Hudi bundle; waiting for it")
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
@@ -197,28 +212,63 @@ def _fetch(
     repositories: Sequence[str],
 ) -> None:
     with tempfile.TemporaryDirectory(dir=into.parent, prefix=".fetch-") as folder:
-        command = _ivy_command(coordinate, java=java, pyspark=pyspark, folder=Path(folder), repositories=repositories)
-        try:
-            ivy = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                timeout=_RESOLVE_SECONDS,
-                check=False,
-            )
-        except (OSError, subprocess.SubprocessError) as error:
-            raise BundleError(f"Bundle {coordinate} was not fetched: {error}") from error
         fetched = Path(folder) / coordinate.jar_name
-        # Ivy's exit code is 0 for some failures; the jar is the proof.
-        if not fetched.is_file() or not zipfile.is_zipfile(fetched):
-            raise BundleError(
-                f"Bundle {coordinate} does not resolve. Check the coordinate, the network and the repositories; "
-                f"or download the jar and give its path. Ivy said:\n{_last_lines(ivy.stdout)}"
-            )
+        try:
+            _download(coordinate, into=fetched, pyspark=pyspark, repositories=repositories)
+        except maven.DownloadError as error:
+            _log.info("%s was not downloaded (%s); trying Ivy", coordinate, error)
+            fetched.unlink(missing_ok=True)
+            _fetch_with_ivy(coordinate, into=fetched, java=java, pyspark=pyspark, repositories=repositories, why=error)
         fetched.replace(into)
+
+
+def _download(coordinate: Coordinate, *, into: Path, pyspark: PysparkInstallation, repositories: Sequence[str]) -> None:
+    roots = list(repositories)
+    if not roots:
+        roots = [root for jar in _ivy_jars(pyspark)[-1:] if (root := maven.ivy_default_root(jar))]
+    maven.download(coordinate.path, roots=roots, into=into)
+    if not zipfile.is_zipfile(into):
+        # A page of a proxy that wants a password, for one.
+        raise maven.DownloadError(f"what came as {coordinate.jar_name} is no jar")
+
+
+def _fetch_with_ivy(
+    coordinate: Coordinate,
+    *,
+    into: Path,
+    java: JavaInstallation,
+    pyspark: PysparkInstallation,
+    repositories: Sequence[str],
+    why: maven.DownloadError,
+) -> None:
+    """Let Ivy retrieve the jar: it may know a proxy or an authority by Java's own settings."""
+    command = _ivy_command(
+        coordinate, java=java, pyspark=pyspark, folder=into.parent, repositories=repositories, why=why
+    )
+    try:
+        ivy = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=_RESOLVE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise BundleError(f"Bundle {coordinate} was not fetched: {why}; {error}") from error
+    # Ivy's exit code is 0 for some failures; the jar is the proof.
+    if not into.is_file() or not zipfile.is_zipfile(into):
+        raise BundleError(
+            f"Bundle {coordinate} does not resolve: {why}. Check the coordinate, the network and the repositories "
+            f"({maven.REPOSITORIES_VARIABLE}); or download the jar and give its path. Ivy, which was tried then, "
+            f"said:\n{_last_lines(ivy.stdout)}"
+        )
+
+
+def _ivy_jars(pyspark: PysparkInstallation) -> list[Path]:
+    return sorted(pyspark.jars.glob("ivy-*.jar"))
 
 
 def _ivy_command(
@@ -228,11 +278,13 @@ def _ivy_command(
     pyspark: PysparkInstallation,
     folder: Path,
     repositories: Sequence[str],
+    why: maven.DownloadError,
 ) -> list[str]:
-    ivy_jars = sorted(pyspark.jars.glob("ivy-*.jar"))
+    ivy_jars = _ivy_jars(pyspark)
     if not ivy_jars:
         raise BundleError(
-            f"No ivy jar in {pyspark.jars} to fetch {coordinate} with; give the path of a downloaded bundle."
+            f"Bundle {coordinate} was not downloaded: {why}. Nor is there an ivy jar in {pyspark.jars} to "
+            "fetch it with; give the path of a downloaded bundle."
         )
     settings: list[str] = []
     if repositories:
@@ -267,6 +319,7 @@ def _last_lines(text: str) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Fetch a bundle and print the path of its jar; 1 with a message when that fails."""
     bundle = arguments[0] if arguments else DEFAULT_BUNDLE
+    logging.basicConfig(level=logging.INFO, format="%(message)s")  # To standard error: standard output is the path's.
     print(f"Hudi bundle {bundle}: fetched once into {default_cache_dir()}", file=sys.stderr)  # noqa: T201
     try:
         jar = resolve_bundle(bundle, java=find_java(), pyspark=find_pyspark(sys.executable))

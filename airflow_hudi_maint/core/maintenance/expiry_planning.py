@@ -49,7 +49,7 @@ def make_expiry_plan(workspace: Workspace, *, policies: PolicySet, now: datetime
 def describe_expiry_plan(plan: ExpiryPlan) -> str:
     """Say in a line what a plan does."""
     summary = plan.summary()
-    blocked = f", {summary['blocked']} blocked by pending plans" if plan.blocked else ""
+    blocked = f", {summary['blocked']} blocked" if plan.blocked else ""
     expired_bytes = sum(entry.total_bytes for entry in plan.expired)
     return (
         f"Expiry plan on {plan.basis.base_instant}: {summary['expired']} of {summary['partitions']} partitions expire "

@@ -143,8 +143,15 @@ def check_writable(workspace: Workspace, *, timeline: Timeline, ignore: Collecti
     key_generator = {key: value for key, value in config.properties.items() if key.startswith("hoodie.keygen.")}
     options = {**key_generator, **table_write_options(config, extra=workspace.write_options)}
     plans = workspace.table.pending_plans(timeline)
-    check_no_live_writer(timeline, plans=plans, options=options, ignore=ignore)
+    known = {*ignore, *_rollbacks_of(workspace, timeline, instants=ignore)}
+    check_no_live_writer(timeline, plans=plans, options=options, ignore=known, config=config)
     return options
+
+
+def _rollbacks_of(workspace: Workspace, timeline: Timeline, *, instants: Collection[str]) -> tuple[str, ...]:
+    """Pending rollbacks of these instants: a try that died while it rolled back leaves one, which Hudi takes up."""
+    pending = (one for one in timeline.pending if one.action is Action.ROLLBACK)
+    return tuple(one.requested_time for one in pending if workspace.table.rollback_target(one) in instants)
 
 
 def objections(*checks: Callable[[], object]) -> tuple[str, ...]:

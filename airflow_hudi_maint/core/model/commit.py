@@ -56,6 +56,14 @@ class CommitMetadata:
         return self.operation in REWRITE_OPERATIONS
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollbackMetadata:
+    """The metadata of a completed rollback: the instants that it undid, and the partitions that it took files from."""
+
+    undone: tuple[str, ...]
+    partitions: frozenset[str]
+
+
 class PlanKind(StrEnum):
     """What a pending plan will do to the file groups it holds."""
 

@@ -6,7 +6,7 @@ Source: Hudi's ``FSUtils`` patterns and ``FileSlice``; see docs/storage.md for w
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _BASE_FILE = re.compile(
     r"(?P<file_id>[^._][^_]*)_(?P<token>\d+-\d+-\d+)_(?P<instant>\d{14}(?:\d{3})?)\.(?P<format>parquet|orc|hfile)"
@@ -40,6 +40,7 @@ class LogFile:
     """A log file of a file group.
 
     ``instant`` is the base instant of its slice on table version 6, and the delta commit that wrote it from version 8.
+    ``modified_ns`` counts nanoseconds since 1970 in UTC; None where the storage does not tell.
     """
 
     name: str
@@ -48,9 +49,10 @@ class LogFile:
     version: int
     write_token: str
     bytes: int
+    modified_ns: int | None = field(default=None, compare=False)
 
     @classmethod
-    def parse(cls, name: str, *, size_bytes: int) -> LogFile | None:
+    def parse(cls, name: str, *, size_bytes: int, modified_ns: int | None = None) -> LogFile | None:
         """Read a file name; None when it is no log file (change-data files are none either)."""
         match = _LOG_FILE.fullmatch(name)
         if match is None or match["extension"] != "log" or match["cdc"]:
@@ -62,6 +64,7 @@ class LogFile:
             version=int(match["version"]),
             write_token=match["token"] or "",
             bytes=size_bytes,
+            modified_ns=modified_ns,
         )
 
 

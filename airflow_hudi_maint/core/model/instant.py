@@ -45,6 +45,7 @@ class Action(StrEnum):
         return _COMPLETED_AS.get(self, self)
 
 
+_ACTIONS = {str(one): one for one in Action}
 _COMPLETED_AS = {
     Action.COMPACTION: Action.COMMIT,
     Action.LOG_COMPACTION: Action.DELTA_COMMIT,
@@ -115,23 +116,14 @@ def parse_instant_file_name(name: str) -> Instant | None:
     match = _FILE_NAME.fullmatch(name)
     if match is None:
         return None
-    action_text, state_text = match["action"], match["state"]
+    requested, completion, action_text, state_text = match.groups()
     if action_text is None and state_text != "inflight":
         return None
-    try:
-        action = Action(action_text or Action.COMMIT)
-    except ValueError:
-        return None
+    action = _ACTIONS.get(action_text or Action.COMMIT)
     state = State[state_text.upper()] if state_text else State.COMPLETED
-    if match["completion"] and state is not State.COMPLETED:
+    if action is None or (completion and state is not State.COMPLETED):
         return None
-    return Instant(
-        requested_time=match["requested"],
-        action=action,
-        state=state,
-        completion_time=match["completion"],
-        file_name=name,
-    )
+    return Instant(requested_time=requested, action=action, state=state, completion_time=completion, file_name=name)
 
 
 def instant_moment(instant_time: str, *, zone: tzinfo) -> datetime:

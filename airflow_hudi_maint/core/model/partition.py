@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from airflow_hudi_maint.core.errors import InvalidPolicyError
@@ -13,6 +13,8 @@ NULL_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 WILDCARD = "*"
 
+_RESERVED_FOR = {",": "the end of a name", WILDCARD: "a wildcard"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionScheme:
@@ -21,6 +23,10 @@ class PartitionScheme:
     fields: tuple[str, ...]
     hive_style: bool = False
     url_encoded: bool = False
+    _prefixes: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_prefixes", tuple(f"{name}=" for name in self.fields))
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> PartitionScheme:
@@ -28,14 +34,15 @@ class PartitionScheme:
         text = properties.get("hoodie.table.partition.fields", "")
         return cls(
             fields=tuple(part.split(":", 1)[0].strip() for part in text.split(",") if part.strip()),
-            hive_style=properties.get("hoodie.datasource.write.hive_style_partitioning", "false") == "true",
-            url_encoded=properties.get("hoodie.datasource.write.partitionpath.urlencode", "false") == "true",
+            hive_style=_is_true(properties.get("hoodie.datasource.write.hive_style_partitioning")),
+            url_encoded=_is_true(properties.get("hoodie.datasource.write.partitionpath.urlencode")),
         )
 
     def values(self, partition_path: str) -> tuple[str, ...] | None:
         """The decoded value of each field, in field order; None when the path does not fit the scheme.
 
-        A plain path of a single field may hold slashes (a date written as ``2026/11/30``).
+        A plain path of a single field may hold slashes (a date written as ``2026/11/30``). A path whose every segment
+        names its field is read as hive style in any case: not every writer notes the switch.
 
         >>> PartitionScheme(fields=("origin", "month"), hive_style=True).values("origin=EWR/month=9")
         ('EWR', '9')
@@ -45,14 +52,11 @@ class PartitionScheme:
         segments = partition_path.split("/") if len(self.fields) > 1 or self.hive_style else [partition_path]
         if len(segments) != len(self.fields) or not partition_path:
             return None
-        values = []
-        for field, segment in zip(self.fields, segments, strict=True):
-            prefix = f"{field}="
-            if self.hive_style and not segment.startswith(prefix):
-                return None
-            text = segment.removeprefix(prefix) if self.hive_style else segment
-            values.append(unquote(text) if self.url_encoded else text)
-        return tuple(values)
+        if all(map(str.startswith, segments, self._prefixes)):
+            segments = list(map(str.removeprefix, segments, self._prefixes))
+        elif self.hive_style:
+            return None
+        return tuple(map(unquote, segments)) if self.url_encoded else tuple(segments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,30 +68,39 @@ class PartitionSpec:
 
     levels: tuple[tuple[str, str | None], ...]
 
+    def __post_init__(self) -> None:
+        names = [name for name, _ in self.levels]
+        doubled = next((name for name in names if names.count(name) > 1), None)
+        if doubled is not None:
+            msg = f"partitionSpec {str(self)!r} names the field {doubled!r} twice"
+            raise InvalidPolicyError(msg)
+
     @classmethod
     def parse(cls, text: str) -> PartitionSpec:
         """Read ``user_id=*/``, ``region=eu/user_id=*/`` or ``/`` (the whole table); a trailing slash is optional.
 
         A slash, a percent sign and a lone star inside a value are written URL-encoded: ``day=2026%2F11%2F30/``.
 
-        Raises InvalidPolicyError for a level that is not ``field=value``, and for a field that is named twice.
+        Raises InvalidPolicyError for a blank text, for a level that is not ``field=value``, and for a field that is
+        named twice.
 
         >>> PartitionSpec.parse("region=eu/user_id=*/").levels
         (('region', 'eu'), ('user_id', None))
         """
+        segments = [part for part in text.strip().split("/") if part]
+        if not segments and text.strip() != "/":
+            msg = f"partitionSpec {text!r} names nothing; write for example 'user_id=*/', or '/' for the whole table"
+            raise InvalidPolicyError(msg)
         levels: list[tuple[str, str | None]] = []
-        for segment in (part for part in text.strip().strip("/").split("/") if part):
-            field, equals, value = segment.partition("=")
-            if not (equals and field and value):
+        for segment in segments:
+            name, equals, value = segment.partition("=")
+            if not (equals and name and value):
                 msg = (
                     f"partitionSpec {text!r}: {segment!r} is not field=value; "
                     "write for example 'user_id=1/' or 'user_id=*/'"
                 )
                 raise InvalidPolicyError(msg)
-            if field in (known for known, _ in levels):
-                msg = f"partitionSpec {text!r} names the field {field!r} twice"
-                raise InvalidPolicyError(msg)
-            levels.append((field, None if value == WILDCARD else unquote(value)))
+            levels.append((name, None if value == WILDCARD else unquote(value)))
         return cls(levels=tuple(levels))
 
     @property
@@ -97,7 +110,7 @@ class PartitionSpec:
 
     def check(self, scheme: PartitionScheme) -> None:
         """Raise InvalidPolicyError unless the fields are the first ones of ``scheme``, in order."""
-        fields = tuple(field for field, _ in self.levels)
+        fields = tuple(name for name, _ in self.levels)
         if fields != scheme.fields[: len(fields)]:
             msg = (
                 f"partitionSpec {str(self)!r} names the fields {list(fields)}; the table is partitioned by "
@@ -113,7 +126,25 @@ class PartitionSpec:
         )
 
     def __str__(self) -> str:
-        return "".join(f"{field}={_level_text(value)}/" for field, value in self.levels) or "/"
+        return "".join(f"{name}={_level_text(value)}/" for name, value in self.levels) or "/"
+
+
+def naming_problem(partition_path: str, *, reserved: str) -> str | None:
+    """Say why a partition cannot be named in a list that Hudi splits at commas; None when it can.
+
+    ``reserved`` are the characters, of ``,`` and ``*``, that Hudi reads as something else in the list at hand.
+
+    >>> naming_problem("city=a,b", reserved=",*")
+    "its name holds ',', which Hudi takes for the end of a name"
+    """
+    if partition_path and not partition_path.strip():
+        return "its name is blank"
+    found = next((character for character in reserved if character in partition_path), None)
+    return found and f"its name holds {found!r}, which Hudi takes for {_RESERVED_FOR[found]}"
+
+
+def _is_true(text: str | None) -> bool:
+    return (text or "").strip().lower() == "true"
 
 
 def _level_text(value: str | None) -> str:

@@ -69,7 +69,7 @@ class Decision(StrEnum):
 class ExpiryEntry:
     """One partition in an expiry plan. ``policy`` is the policy that decided, as text; None where none applies.
 
-    ``blocked_by`` is the pending instant that holds a partition which would expire.
+    ``blocked_by`` is the pending instant that holds a partition which would expire; None where its name blocks it.
     """
 
     partition_path: str
@@ -135,7 +135,7 @@ class ExpiryPlan:
 
     @property
     def blocked(self) -> tuple[ExpiryEntry, ...]:
-        """The partitions that would be dropped if no pending plan held them."""
+        """The partitions that would be dropped if no pending plan held them and Hudi could be given their names."""
         return self.having(Decision.BLOCKED)
 
     def summary(self) -> JsonObject:

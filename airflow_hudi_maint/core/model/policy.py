@@ -19,6 +19,8 @@ DEFAULT_VALUE_KEY = "hoodie.partition.ttl.management.default.policy.value"
 EXPLICIT_POLICIES_KEY = "hoodie.partition.ttl.policies"
 POLICY_KEYS = (DEFAULT_POLICY_KEY, DEFAULT_FIELDS_KEY, DEFAULT_VALUE_KEY, EXPLICIT_POLICIES_KEY)
 
+_MOST_DIGITS = 18
+_SHOWN_CHARACTERS = 40
 _EXAMPLE = '{"partitionSpec": "user_id=1/", "policy": "KEEP_BY_COUNT", "policyValue": 10}'
 
 
@@ -115,9 +117,17 @@ def parse_kind(value: object, *, source: str) -> PolicyKind:
 
 
 def parse_value(value: object, *, source: str) -> int:
-    """Read a policy's value, a whole number or its digits; raises InvalidPolicyError otherwise."""
-    text = str(value).strip()
-    if isinstance(value, bool) or not text.isascii() or not text.removeprefix("-").isdigit():
+    """Read a policy's value, a whole number of up to 18 digits or its text; raises InvalidPolicyError otherwise."""
+    # Python itself refuses to write or read a number of thousands of digits.
+    is_huge = isinstance(value, int) and abs(value) >= 10**_MOST_DIGITS
+    text = "" if is_huge else str(value).strip()
+    digits = text.removeprefix("-")
+    is_number = text.isascii() and digits.isdigit() and not isinstance(value, bool)
+    if is_huge or (is_number and len(digits) > _MOST_DIGITS):
+        shown = f"{text[:_SHOWN_CHARACTERS]}… " if text else ""
+        msg = f"{source}: policyValue {shown}has more than {_MOST_DIGITS} digits; write for example 30"
+        raise InvalidPolicyError(msg)
+    if not is_number:
         msg = f"{source}: policyValue {value!r} is no whole number; write for example 30"
         raise InvalidPolicyError(msg)
     return int(text)
@@ -206,7 +216,7 @@ def _explicit(properties: Mapping[str, str]) -> tuple[TTLPolicy, ...]:
     if not text:
         return ()
     try:
-        values = json.loads(text)
+        values = json.loads(text, parse_int=lambda digits: int(digits) if len(digits) <= _MOST_DIGITS else digits)
     except ValueError as error:
         msg = f"{EXPLICIT_POLICIES_KEY} is no JSON ({error}): {text!r}; write for example [{_EXAMPLE}]"
         raise InvalidPolicyError(msg) from error
@@ -228,11 +238,19 @@ def _default(properties: Mapping[str, str]) -> TTLPolicy | None:
         if key not in present:
             msg = f"{key} is not set, but {', '.join(present)} is; a policy needs both"
             raise InvalidPolicyError(msg)
-    fields = [part.strip() for part in properties.get(DEFAULT_FIELDS_KEY, "").split(",") if part.strip()]
     return TTLPolicy(
-        spec=PartitionSpec.parse("".join(f"{field}=*/" for field in fields)),
+        spec=_default_spec(properties.get(DEFAULT_FIELDS_KEY, "").strip()),
         kind=parse_kind(present[DEFAULT_POLICY_KEY], source=DEFAULT_POLICY_KEY),
         value=parse_value(present[DEFAULT_VALUE_KEY], source=DEFAULT_VALUE_KEY),
         is_default=True,
         source=DEFAULT_POLICY_KEY,
     )
+
+
+def _default_spec(text: str) -> PartitionSpec:
+    """Read the fields of the default policy: any value of each; without fields, the whole table."""
+    names = [part.strip() for part in text.split(",")] if text else []
+    if not all(names):
+        msg = f"{DEFAULT_FIELDS_KEY}={text!r} has a blank field; write for example user_id, or leave the key out"
+        raise InvalidPolicyError(msg)
+    return PartitionSpec(levels=tuple((name, None) for name in names))

@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 from airflow_hudi_maint.core.errors import CorruptTableError
 from airflow_hudi_maint.core.model.document import JsonObject, checked_document
 
+_TEXT, _COUNT = frozenset({str}), frozenset({int})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionStatistics:
@@ -34,6 +36,15 @@ class PartitionStatistics:
     base_file_bytes: tuple[int, ...]
 
     def __post_init__(self) -> None:
+        # Spelt out: thousands of rows are read back, and a loop over them would be a tenth of an incremental gather.
+        if not (
+            type(self.partition_path) is type(self.last_modified_instant) is str
+            and type(self.total_bytes) is type(self.file_group_count) is int
+            and type(self.log_file_count) is type(self.log_file_bytes) is int
+            and _COUNT.issuperset(map(type, self.base_file_bytes))
+        ):
+            msg = f"statistics of partition {self.partition_path!r} hold a value of a wrong type"
+            raise TypeError(msg)
         if self.total_bytes < 0 or self.file_group_count < 0:
             msg = (
                 f"statistics of partition {self.partition_path!r} are negative: {self.total_bytes} bytes, "
@@ -82,13 +93,22 @@ class PartitionStatistics:
 class Watermark:
     """How much of the timeline a reader has seen.
 
-    From table version 8 an instant is new when it completed after ``completion_time``; on version 6, when it was
-    requested after ``requested_time`` or was pending then. ``requested_time`` is the greatest of a completed instant.
+    ``seen`` holds the requested times of all completed instants that were active: an instant is new when it is
+    completed and not among them, whatever its writer's clock said. ``requested_time`` and ``completion_time`` are the
+    greatest of a completed instant; they decide where ``seen`` is empty: nothing was complete then, or the document
+    is one that does not tell.
     """
 
     requested_time: str
     completion_time: str | None = None
     pending: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        times = (self.requested_time, self.completion_time or "", *self.pending, *self.seen)
+        if not _TEXT.issuperset(map(type, times)):
+            msg = f"a watermark at {self.requested_time!r} holds times that are no texts"
+            raise TypeError(msg)
 
     def to_json(self) -> JsonObject:
         """The object of the JSON document."""
@@ -96,6 +116,7 @@ class Watermark:
             "requested_time": self.requested_time,
             "completion_time": self.completion_time,
             "pending": list(self.pending),
+            "seen": list(self.seen),
         }
 
     @classmethod
@@ -105,6 +126,7 @@ class Watermark:
             requested_time=value["requested_time"],
             completion_time=value["completion_time"],
             pending=tuple(value["pending"]),
+            seen=tuple(value.get("seen", ())),
         )
 
 

@@ -56,6 +56,11 @@ class TableConfig:
         """Whether the table has log files."""
         return self.table_type is TableType.MERGE_ON_READ
 
+    @property
+    def inflight_metadata_partitions(self) -> tuple[str, ...]:
+        """The metadata-table partitions that somebody is building; not among ``metadata_partitions`` yet."""
+        return tuple(sorted(_names(self.properties.get("hoodie.table.metadata.partitions.inflight"))))
+
     @classmethod
     def from_properties(cls, properties: Mapping[str, str], *, base_path: str) -> TableConfig:
         """Read a table's properties; ``base_path`` is named in errors only.

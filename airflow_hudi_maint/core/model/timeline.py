@@ -58,14 +58,18 @@ class Timeline:
         """Requested time of the earliest active write instant; files of older, archived instants are committed.
 
         Hudi's ``containsOrBeforeTimelineStarts``: completed writes and pending compactions count. Without any, it is
-        :data:`EARLIEST_INSTANT`, so that nothing counts as archived.
+        :data:`EARLIEST_INSTANT`, so that nothing counts as archived. A savepointed instant counts only where all are:
+        with ``hoodie.archive.beyond.savepoint`` it stays while younger ones are archived (Hudi's
+        ``findFirstNonSavepointCommit``).
         """
-        times = (
+        times = [
             one.requested_time
             for one in self.instants
             if one.action in WRITE_ACTIONS and (one.is_completed or one.action in _COMPACTIONS)
-        )
-        return min(times, default=EARLIEST_INSTANT)
+        ]
+        saved = {one.requested_time for one in self.completed if one.action is Action.SAVEPOINT}
+        unsaved = [time for time in times if time not in saved]
+        return min(unsaved or times, default=EARLIEST_INSTANT)
 
     @property
     def last_completed_time(self) -> str:

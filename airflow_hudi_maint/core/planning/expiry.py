@@ -6,12 +6,13 @@ The rules for users are in docs/expiry.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
+from typing import NamedTuple
 
 from airflow_hudi_maint.core.errors import InvalidPolicyError
 from airflow_hudi_maint.core.model.instant import instant_moment
-from airflow_hudi_maint.core.model.partition import NULL_PARTITION_VALUE, PartitionScheme
+from airflow_hudi_maint.core.model.partition import NULL_PARTITION_VALUE, PartitionScheme, naming_problem
 from airflow_hudi_maint.core.model.plan import Decision, ExpiryEntry, ExpiryPlan, PlanBasis
 from airflow_hudi_maint.core.model.policy import PolicyKind, PolicySet, TTLPolicy
 from airflow_hudi_maint.core.model.statistics import PartitionStatistics, TableStatistics
@@ -31,16 +32,17 @@ __all__ = ["ExpiryClock", "ExpiryGuards", "check_guards", "guard_problems", "pla
 
 _TOLERATED_SKEW = timedelta(minutes=5)
 _ONE_DAY = timedelta(days=1)
+_RESERVED = ",*"
+"""What Hudi's list of partitions to delete gives a meaning of its own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Placed:
+class _Placed(NamedTuple):
     """A partition with its values and the policy that decides about it; None for values that do not fit the scheme."""
 
     row: PartitionStatistics
     values: tuple[str, ...] | None
     policy: TTLPolicy | None
-    protection: str | None = None
+    protection: str | None
 
 
 def plan_expiry(  # noqa: PLR0913 each is an input of its own kind, named at the call
@@ -58,8 +60,10 @@ def plan_expiry(  # noqa: PLR0913 each is an input of its own kind, named at the
     """Plan which partitions expire, and say for every partition why or why not.
 
     ``field_types`` has the Avro type of each partition field that the table's schema names; ``pending`` the instant of
-    the pending plan that holds a partition, which is then blocked instead of expired. ``zone`` is the zone that the
-    table's writers stamp instants with. A tripped guard is a warning here; :func:`check_guards` makes it an error.
+    the pending plan that holds a partition, which is then blocked instead of expired, as is one whose name Hudi would
+    read as something else. ``zone`` is the zone that the table's writers stamp instants with. A tripped guard is a
+    warning here; :func:`check_guards` makes it an error. The same arguments give the same plan, in whatever order the
+    partitions come.
 
     Raises InvalidPolicyError for policies that do not fit the table or could both win.
 
@@ -124,10 +128,8 @@ def _place(
 ) -> Iterator[_Placed]:
     for row in sorted(rows, key=lambda one: one.partition_path):
         values = scheme.values(row.partition_path)
-        policy = None if values is None else matcher.match(values).winner
-        yield _Placed(
-            row=row, values=values, policy=policy, protection=_protection(values, policy=policy, scheme=scheme)
-        )
+        policy = None if values is None else matcher.winner(values)
+        yield _Placed(row, values, policy, _protection(values, policy=policy, scheme=scheme))
 
 
 def _protection(values: tuple[str, ...] | None, *, policy: TTLPolicy | None, scheme: PartitionScheme) -> str | None:
@@ -136,6 +138,8 @@ def _protection(values: tuple[str, ...] | None, *, policy: TTLPolicy | None, sch
         return f"kept: its path does not fit the partition fields {list(scheme.fields)}"
     if policy is None:
         return "no policy covers it"
+    if NULL_PARTITION_VALUE not in values:
+        return None
     for place, (field, value) in enumerate(zip(scheme.fields, values, strict=True)):
         levels = policy.spec.levels
         is_named = place < len(levels) and levels[place][1] == NULL_PARTITION_VALUE
@@ -169,11 +173,11 @@ def _clock(
     whose feed is dead would go on ageing by them.
     """
     instants = {row.last_modified_instant for row in rows}
-    moments = [(moment, one) for one in instants if (moment := _moment(one, zone=zone)) is not None]
-    wall = AgeClock(measured_from=now, since="ago", zone=zone)
+    moments = {one: moment for one in instants if (moment := _moment(one, zone=zone)) is not None}
+    wall = AgeClock(measured_from=now, since="ago", moments=moments)
     if not moments:
         return wall, ()
-    newest, instant = max(moments)
+    newest, instant = max((moment, one) for one, moment in moments.items())
     lag = now - newest
     if lag < -_TOLERATED_SKEW:
         ahead = f"the newest data (instant {instant}) is {-lag} ahead of now: check clocks and the table's time zone"
@@ -184,7 +188,7 @@ def _clock(
         f"ages are measured from the table's newest data (instant {instant}, {lag / _ONE_DAY:.1f} days ago), "
         f"not from now; clock={ExpiryClock.WALL} measures from now"
     )
-    clock = AgeClock(measured_from=newest, since="before the table's newest data", zone=zone)
+    clock = AgeClock(measured_from=newest, since="before the table's newest data", moments=moments)
     return clock, (quiet,) if lag > _ONE_DAY else ()
 
 
@@ -198,23 +202,35 @@ def _moment(instant_time: str, *, zone: tzinfo) -> datetime | None:
 def _judge(
     placed: Sequence[_Placed], *, orders: Mapping[str, ValueOrder], clock: AgeClock, scheme: PartitionScheme
 ) -> Iterator[tuple[str, Verdict]]:
-    groups: dict[tuple[TTLPolicy, tuple[str, ...]], dict[str, list[PartitionStatistics]]] = {}
+    by_policy: dict[int, tuple[TTLPolicy, list[_Placed]]] = {}
     for one in placed:
-        if one.policy is None or one.values is None or one.protection:
-            continue
-        if one.policy.kind is PolicyKind.KEEP_BY_TIME:
-            yield from keep_by_time((one.row,), policy=one.policy, clock=clock)
-            continue
-        depth = len(one.policy.spec.levels)
-        value, order = one.values[depth], orders[scheme.fields[depth]]
+        if one.policy is not None and not one.protection:
+            # By identity: hashing a policy for each partition would take longer than judging it.
+            by_policy.setdefault(id(one.policy), (one.policy, []))[1].append(one)
+    for policy, members in by_policy.values():
+        if policy.kind is PolicyKind.KEEP_BY_TIME:
+            yield from keep_by_time((one.row for one in members), policy=policy, clock=clock)
+        else:
+            order = orders[scheme.fields[len(policy.spec.levels)]]
+            yield from _judge_groups(members, policy=policy, order=order, scheme=scheme)
+
+
+def _judge_groups(
+    members: Iterable[_Placed], *, policy: TTLPolicy, order: ValueOrder, scheme: PartitionScheme
+) -> Iterator[tuple[str, Verdict]]:
+    depth = len(policy.spec.levels)
+    groups: dict[tuple[str, ...], dict[str, list[PartitionStatistics]]] = {}
+    for one in members:
+        values = one.values or ()
+        value = values[depth]
         if value in order.strays:
             reason = f"kept: {value!r} has no place among the {order.compared_as} of {order.field}"
             yield one.row.partition_path, Verdict(expires=False, reason=reason)
         else:
-            groups.setdefault((one.policy, one.values[:depth]), {}).setdefault(value, []).append(one.row)
-    for (policy, prefix), by_value in groups.items():
+            groups.setdefault(values[:depth], {}).setdefault(value, []).append(one.row)
+    for prefix, by_value in groups.items():
         levels = "".join(f"{field}={value}/" for field, value in zip(scheme.fields, prefix, strict=False))
-        group = SubPartitionGroup.of(by_value, policy=policy, prefix=levels, order=orders[scheme.fields[len(prefix)]])
+        group = SubPartitionGroup.of(by_value, policy=policy, prefix=levels, order=order)
         yield from GROUP_RULES[policy.kind](group)
 
 
@@ -223,9 +239,14 @@ def _entry(one: _Placed, *, verdict: Verdict | None, policy: str | None, pending
     decision, reason, blocked_by = Decision.KEEP, one.protection or "kept", None
     if verdict is not None:
         decision, reason = (Decision.EXPIRE if verdict.expires else Decision.KEEP), verdict.reason
-    if decision is Decision.EXPIRE and row.partition_path in pending:
-        decision, blocked_by = Decision.BLOCKED, pending[row.partition_path]
-        reason = f"{reason}; blocked by the pending plan {blocked_by}, which holds it"
+    if decision is Decision.EXPIRE:
+        problem = naming_problem(row.partition_path, reserved=_RESERVED)
+        if row.partition_path in pending:
+            decision, blocked_by = Decision.BLOCKED, pending[row.partition_path]
+            reason = f"{reason}; blocked by the pending plan {blocked_by}, which holds it"
+        elif problem:
+            decision = Decision.BLOCKED
+            reason = f"{reason}; blocked: {problem}, so that it cannot be dropped by name; delete its rows instead"
     return ExpiryEntry(
         partition_path=row.partition_path,
         decision=decision,

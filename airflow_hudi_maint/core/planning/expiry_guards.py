@@ -37,9 +37,10 @@ class ExpiryGuards:
     def __post_init__(self) -> None:
         for name in ("max_partition_share", "max_byte_share"):
             share = getattr(self, name)
-            if share is not None and not 0 <= share <= 1:
+            # NaN is in no range; True would mean 1.
+            if share is not None and (isinstance(share, bool) or not 0 <= share <= 1):
                 raise InvalidSettingError(
-                    f"{name}={share} is no share: write a number from 0 to 1, or None for no limit"
+                    f"{name}={share!r} is no share: write a number from 0 to 1, or None for no limit"
                 )
         try:
             object.__setattr__(self, "clock", ExpiryClock(self.clock))

@@ -6,11 +6,10 @@ one combination of the values before it, with all its leaf partitions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, timedelta
 
-from airflow_hudi_maint.core.model.instant import instant_moment
 from airflow_hudi_maint.core.model.policy import PolicyKind, TTLPolicy
 from airflow_hudi_maint.core.model.statistics import PartitionStatistics
 from airflow_hudi_maint.core.model.units import counted, human_bytes
@@ -63,50 +62,55 @@ class SubPartitionGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgeClock:
-    """Turns last-modified instants into ages. ``since`` is how a reason names the moment that is measured from."""
+    """Turns last-modified instants into ages.
+
+    ``moments`` has the moment of each instant that is one; ``since`` is how a reason names the one measured from.
+    """
 
     measured_from: datetime
     since: str
-    zone: tzinfo
+    moments: Mapping[str, datetime]
 
-    def age(self, instant_time: str) -> timedelta:
-        """How long before the measured moment an instant is; raises ValueError for a text that is no instant."""
-        return self.measured_from - instant_moment(instant_time, zone=self.zone)
+    def age(self, instant_time: str) -> timedelta | None:
+        """How long before the measured moment an instant is; None for a text that is no instant."""
+        moment = self.moments.get(instant_time)
+        return None if moment is None else self.measured_from - moment
 
 
 def keep_by_time(
-    rows: Sequence[PartitionStatistics], *, policy: TTLPolicy, clock: AgeClock
+    rows: Iterable[PartitionStatistics], *, policy: TTLPolicy, clock: AgeClock
 ) -> Iterator[tuple[str, Verdict]]:
     """Judge each leaf partition by its own age: it expires when that is more than the policy's days, not at exactly."""
     kept = timedelta(days=policy.value) if policy.value <= timedelta.max.days else timedelta.max
+    allowed = f"kept {counted(policy.value, 'day')}"
+    known: dict[str, Verdict] = {}
     for row in rows:
-        try:
-            age = clock.age(row.last_modified_instant)
-        except ValueError:
-            reason = (
-                f"kept: its last modified instant {row.last_modified_instant!r} is no moment, so its age is not known"
-            )
-            yield row.partition_path, Verdict(expires=False, reason=reason)
-            continue
-        days = _days(age, kept=kept)
-        reason = f"modified {days} days {clock.since}, kept {counted(policy.value, 'day')}"
-        yield row.partition_path, Verdict(expires=age > kept, reason=reason)
+        instant = row.last_modified_instant
+        verdict = known.get(instant)
+        if verdict is None:
+            age = clock.age(instant)
+            if age is None:
+                reason = f"kept: its last modified instant {instant!r} is no moment, so its age is not known"
+                verdict = Verdict(expires=False, reason=reason)
+            else:
+                reason = f"modified {_days(age, kept=kept)} days {clock.since}, {allowed}"
+                verdict = Verdict(expires=age > kept, reason=reason)
+            known[instant] = verdict
+        yield row.partition_path, verdict
 
 
 def keep_by_count(group: SubPartitionGroup) -> Iterator[tuple[str, Verdict]]:
     """Judge the sub-partitions of a group: the smallest values expire until the policy's number is left."""
-    count, allowed = len(group.children), group.policy.value
+    count, allowed, of_group = len(group.children), group.policy.value, str(group)
     surplus = max(count - allowed, 0)
+    kept = f"kept: newest {allowed} of {of_group}" if surplus else f"kept: {of_group}, {allowed} allowed"
+    stays = Verdict(expires=False, reason=kept)
     for place, child in enumerate(group.children, start=1):
-        expires = place <= surplus
-        if expires:
-            reason = f"{ordinal(place)} smallest of {group}, {allowed} kept"
-        elif surplus:
-            reason = f"kept: newest {allowed} of {group}"
-        else:
-            reason = f"kept: {group}, {allowed} allowed"
+        verdict = stays
+        if place <= surplus:
+            verdict = Verdict(expires=True, reason=f"{ordinal(place)} smallest of {of_group}, {allowed} kept")
         for row in child.rows:
-            yield row.partition_path, Verdict(expires=expires, reason=reason)
+            yield row.partition_path, verdict
 
 
 def keep_by_size(group: SubPartitionGroup) -> Iterator[tuple[str, Verdict]]:
@@ -116,19 +120,22 @@ def keep_by_size(group: SubPartitionGroup) -> Iterator[tuple[str, Verdict]]:
     """
     budget = group.policy.value
     remaining = sum(child.total_bytes for child in group.children)
-    newest = len(group.children)
+    newest, of_group = len(group.children), str(group)
     for place, child in enumerate(group.children, start=1):
         expires = remaining > budget and place < newest
         together, limit = compared_bytes(remaining, limit=budget)
         if expires:
-            reason = f"{ordinal(place)} smallest of {group}: it and the newer ones hold {together}, {limit} kept"
+            reason = f"{ordinal(place)} smallest of {of_group}: it and the newer ones hold {together}, {limit} kept"
         elif remaining > budget:
-            reason = f"kept: the newest of {group} stays, although it alone holds {together} of {limit} kept"
+            reason = f"kept: the newest of {of_group} stays, although it alone holds {together} of {limit} kept"
         else:
-            reason = f"kept: it and the newer ones of {group} hold {human_bytes(remaining)}, {human_bytes(budget)} kept"
+            reason = (
+                f"kept: it and the newer ones of {of_group} hold {human_bytes(remaining)}, {human_bytes(budget)} kept"
+            )
         remaining -= child.total_bytes
+        verdict = Verdict(expires=expires, reason=reason)
         for row in child.rows:
-            yield row.partition_path, Verdict(expires=expires, reason=reason)
+            yield row.partition_path, verdict
 
 
 GROUP_RULES = {PolicyKind.KEEP_BY_COUNT: keep_by_count, PolicyKind.KEEP_BY_SIZE: keep_by_size}

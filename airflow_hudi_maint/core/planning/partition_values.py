@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
+from itertools import pairwise
 from typing import TypeAlias
 
 from airflow_hudi_maint.core.planning.wording import some_of
@@ -14,8 +15,10 @@ from airflow_hudi_maint.core.planning.wording import some_of
 SortKey: TypeAlias = "tuple[int | Decimal, str]"
 _Parser: TypeAlias = "Callable[[str], int | Decimal | None]"
 
-_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,255}")
 _YEAR_FIRST_DATE = re.compile(r"([0-9]{4})[-/]([0-9]{1,2})[-/]([0-9]{1,2})")
+_YEAR_FIRST = re.compile(r"([0-9]{4})[-/]([0-9]{1,2})(?:[-/]([0-9]{1,2})(?:[-/ T]([0-9]{1,2}))?)?")
+_DAY_FIRST_DATE = re.compile(r"[0-9]{1,2}([-/.])[0-9]{1,2}\1[0-9]{4}")
 _BOOLEANS = {"false": 0, "true": 1}
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 subtracted from moments without a zone
 
@@ -38,57 +41,99 @@ def order_values(values: Collection[str], *, field: str, field_type: str | None)
     """Order the values of a partition field by its Avro type; a value that is none of that type has no place.
 
     Equal values (``9`` and ``09``) are ordered by their text. Dates and timestamps that are all whole numbers (days
-    or ticks since an epoch, ``20261130``) compare as numbers. A type that is not known (None) means numbers when every
-    value is one and text otherwise, with a warning, since ``10`` comes before ``9`` as text. When no value at all is
-    of the field's type, a key generator has rewritten them: they compare as text, with a warning.
+    or ticks since an epoch, ``20261130``) compare as numbers. Values that a key generator has rewritten to dates with
+    the year first (``2026-11``, ``2026/11/30``, ``2026-11-30-09``) compare as dates, whatever the type says.
+
+    A text field, or one whose type is not known (None), compares as numbers when every value is one, since months and
+    hours are often written as text and ``10`` comes before ``9`` as such; as dates when every value is one; and else
+    as text. Warnings say where that may surprise.
 
     >>> order = order_values(["10", "9", "x"], field="month", field_type="int")
     >>> sorted(order.keys, key=order.keys.__getitem__), order.strays
     (['9', '10'], frozenset({'x'}))
     """
-    compared_as, parse = _parser(values, field_type=field_type)
-    parsed = {value: parse(value) for value in values}
-    keys: dict[str, SortKey] = {value: (rank, value) for value, rank in parsed.items() if rank is not None}
-    strays = frozenset(parsed.keys() - keys.keys())
-    warnings = []
-    if strays and not keys:
-        warnings.append(
-            f"no value of partition field {field!r} is one of {compared_as}, which its type {field_type} asks for: "
-            f"the values compare as text: {some_of(strays)}"
+    typed = _typed_parser(values, field_type=field_type)
+    if typed is None:
+        return _order_of_texts(values, field=field, field_type=field_type)
+    compared_as, parse = typed
+    keys = _keys(values, parse=parse)
+    strays = frozenset(set(values) - keys.keys())
+    if not strays:
+        return ValueOrder(field=field, compared_as=compared_as, keys=keys)
+    dates = _keys(values, parse=_year_first)
+    if len(dates) == len(values):
+        warning = (
+            f"the values of partition field {field!r} are not {compared_as}, which its type {field_type} asks for, "
+            f"but dates with the year first, and compare as such: {some_of(strays)}"
         )
-        keys, strays, compared_as = {value: (0, value) for value in values}, frozenset(), "text"
+        return ValueOrder(field=field, compared_as="dates", keys=dates, warnings=(warning,))
+    if keys:
+        which = f"{len(strays)} of {len(values)} values are none, so these neither expire nor count"
+    else:
+        which = "no value is one, so nothing expires there by count or size"
+    warning = f"partition field {field!r} compares as {compared_as}, but {which}: {some_of(strays)}"
+    return ValueOrder(field=field, compared_as=compared_as, keys=keys, strays=strays, warnings=(warning,))
+
+
+def _order_of_texts(values: Collection[str], *, field: str, field_type: str | None) -> ValueOrder:
+    as_number = _decimal if field_type is None else _whole
+    numbers, dates = _keys(values, parse=as_number), _keys(values, parse=_year_first)
+    if len(numbers) == len(values):
+        compared_as, keys = "numbers", numbers
+    elif len(dates) == len(values):
+        compared_as, keys = "dates", dates
+    else:
+        compared_as, keys = "text", {value: (0, value) for value in values}
+    warnings = []
     if field_type is None:
         warnings.append(
             f"the table's schema does not tell the type of partition field {field!r}: "
             f"its values compare as {compared_as}"
         )
-    if strays:
+    swapped = _swapped(numbers)
+    if swapped and compared_as == "numbers" and field_type is not None:
         warnings.append(
-            f"partition field {field!r} compares as {compared_as}, but {len(strays)} of {len(parsed)} values are none, "
-            f"so these neither expire nor count: {some_of(strays)}"
+            f"partition field {field!r} has the type {field_type}, but its values are all whole numbers and compare "
+            f"so: {swapped[0]!r} goes before {swapped[1]!r}"
         )
-    return ValueOrder(field=field, compared_as=compared_as, keys=keys, strays=strays, warnings=tuple(warnings))
+    if swapped and compared_as == "text":
+        warnings.append(
+            f"partition field {field!r} compares as text, since not all its values are numbers: "
+            f"{swapped[1]!r} goes before {swapped[0]!r}"
+        )
+    if compared_as == "text" and values and all(map(_DAY_FIRST_DATE.fullmatch, values)):
+        warnings.append(
+            f"the values of partition field {field!r} look like dates with the day first, but compare as text, which "
+            f"does not go by year and month; look at the plan before you apply it: {some_of(values)}"
+        )
+    return ValueOrder(field=field, compared_as=compared_as, keys=keys, warnings=tuple(warnings))
 
 
-def _parser(values: Collection[str], *, field_type: str | None) -> tuple[str, _Parser]:
+def _keys(values: Collection[str], *, parse: _Parser) -> dict[str, SortKey]:
+    """The sort keys of the values that can be parsed."""
+    return {value: (rank, value) for value in values if (rank := parse(value)) is not None}
+
+
+def _swapped(numbers: Mapping[str, SortKey]) -> tuple[str, str] | None:
+    """The first two neighbours by number that text would put the other way round."""
+    ordered = sorted(numbers, key=numbers.__getitem__)
+    return next(((low, high) for low, high in pairwise(ordered) if low > high), None)
+
+
+def _typed_parser(values: Collection[str], *, field_type: str | None) -> tuple[str, _Parser] | None:
+    """What values of a type are called, and how one is read; None for text and for a type that is not known."""
     kind = (field_type or "").lower()
-    if field_type is None:
-        numbers = all(_decimal(value) is not None for value in values)
-        return ("numbers", _decimal) if numbers else ("text", _text)
     if kind == "date" or "timestamp" in kind:
         # Key generators write a date as text or, for some writers, as the number that Avro stores.
         if values and all(_whole(value) is not None for value in values):
             return "numbers", _whole
         return ("dates", _day) if kind == "date" else ("timestamps", _microseconds)
-    return _PARSERS.get(kind, ("text", _text))
+    # A decimal has its precision and scale with it: decimal(10,2).
+    return _PARSERS.get(kind.partition("(")[0])
 
 
 def _boolean(value: str) -> int | None:
     return _BOOLEANS.get(value.lower())
-
-
-def _text(_: str) -> int:
-    return 0
 
 
 def _whole(value: str) -> int | None:
@@ -111,6 +156,18 @@ def _day(value: str) -> int | None:
         return date(int(match[1]), int(match[2]), int(match[3])).toordinal()
     except ValueError:
         return None
+
+
+def _year_first(value: str) -> int | None:
+    """Read a date, with or without its day and hour."""
+    match = _YEAR_FIRST.fullmatch(value)
+    if match is None:
+        return None
+    try:
+        moment = datetime(int(match[1]), int(match[2]), int(match[3] or 1), int(match[4] or 0))  # noqa: DTZ001 no zone
+    except ValueError:
+        return None
+    return moment.toordinal() * 24 + moment.hour
 
 
 def _microseconds(value: str) -> int | None:

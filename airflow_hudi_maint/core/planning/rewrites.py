@@ -8,10 +8,14 @@ from typing import TypeAlias
 
 from airflow_hudi_maint.core.errors import InvalidSettingError, UnknownPartitionError
 from airflow_hudi_maint.core.model.file_slice import FileSlice
+from airflow_hudi_maint.core.model.partition import naming_problem
 from airflow_hudi_maint.core.model.plan import ClusteringEntry, ClusteringPlan, ClusteringSettings, Decision, PlanBasis
 from airflow_hudi_maint.core.model.units import counted, human_bytes
 from airflow_hudi_maint.core.planning.clustering_groups import ClusteringGroup, is_small, pack_groups
 from airflow_hudi_maint.core.planning.wording import some_of
+
+_RESERVED = ","
+"""What Hudi's list of selected partitions gives a meaning of its own; it knows no wildcard."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +86,11 @@ def plan_rewrites(
     wanted: list[Candidate] = []
     for candidate in candidates:
         why_not = refusal(candidate, settings)
+        blocking = _blocking(candidate)
         if why_not is not None:
             entries[candidate.partition_path] = _left(candidate, Decision.KEEP, reason=why_not)
-        elif candidate.held_by:
-            reason = f"{_gain(candidate, settings)}; blocked by the pending plan {candidate.held_by}"
+        elif blocking is not None:
+            reason = f"{_gain(candidate, settings)}; blocked{blocking}"
             entries[candidate.partition_path] = _left(candidate, Decision.BLOCKED, reason=reason)
         else:
             wanted.append(candidate)
@@ -98,6 +103,13 @@ def plan_rewrites(
         purpose=purpose,
         warnings=_left_out(planned.values(), settings),
     )
+
+
+def _blocking(candidate: Candidate) -> str | None:
+    if candidate.held_by:
+        return f" by the pending plan {candidate.held_by}"
+    problem = naming_problem(candidate.partition_path, reserved=_RESERVED)
+    return problem and f": {problem}, so that it cannot be selected"
 
 
 def _considered(slices: Mapping[str, Sequence[FileSlice]], *, partitions: Collection[str] | None) -> Sequence[str]:

@@ -23,6 +23,25 @@ _INDEX_KEYS = {
     "bloom_filters": "hoodie.metadata.index.bloom.filter.enable",
     "partition_stats": "hoodie.metadata.index.partition.stats.enable",
 }
+_NO_TABLE_SERVICES = dict.fromkeys(
+    (
+        "hoodie.clean.automatic",
+        "hoodie.clean.async",  # up to 0.15
+        "hoodie.clean.async.enabled",
+        "hoodie.archive.automatic",
+        "hoodie.archive.async",
+        "hoodie.compact.inline",
+        "hoodie.compact.schedule.inline",
+        "hoodie.log.compaction.inline",
+        "hoodie.clustering.inline",
+        "hoodie.clustering.schedule.inline",
+        "hoodie.clustering.async.enabled",
+        "hoodie.partition.ttl.inline",
+    ),
+    "false",
+)
+"""Hudi cleans and archives after each write, by retention that only the options of the table's own writers have: a job
+with Hudi's defaults would delete what the owner keeps for time travel and for undoing."""
 _JOB_KEYS = frozenset(
     {
         "hoodie.datasource.write.operation",
@@ -31,6 +50,9 @@ _JOB_KEYS = frozenset(
         "hoodie.table.name",
     }
 )
+_ALONE_ACTIONS = frozenset({Action.RESTORE, Action.INDEXING})
+"""Pending actions that nothing may be written beside, whatever lock provider there is."""
+_LIVE_ACTIONS = WRITE_ACTIONS | _ALONE_ACTIONS | {Action.ROLLBACK}
 _PLAN_ACTIONS = frozenset({Action.CLUSTERING, Action.COMPACTION, Action.LOG_COMPACTION})
 _MULTI_WRITER_MODES = frozenset({"OPTIMISTIC_CONCURRENCY_CONTROL", "NON_BLOCKING_CONCURRENCY_CONTROL"})
 _LOCKS_OF_ONE_PROCESS = ("InProcessLockProvider", "NoopLockProvider")
@@ -40,6 +62,7 @@ def table_write_options(config: TableConfig, *, extra: Mapping[str, str]) -> dic
     """Return the Hudi options that keep a table's version and its set of metadata-table partitions, and the user's own.
 
     Hudi adds metadata partitions that its defaults ask for and deletes those that they do not: each has its option.
+    Services that Hudi would run after a write (cleaning, archival, …) are off, unless ``extra`` has them on.
 
     Raises InvalidSettingError for an extra option that is no Hudi option, contradicts a guarding one, or is the job's
     own.
@@ -58,7 +81,7 @@ def table_write_options(config: TableConfig, *, extra: Mapping[str, str]) -> dic
     }
     for key, value in extra.items():
         _check_extra(key, value, guarding=options)
-    merged = {**options, **extra}
+    merged = {**_NO_TABLE_SERVICES, **options, **extra}
     if _is_multi_writer(merged) and not merged.get(LOCK_PROVIDER_KEY):
         raise InvalidSettingError(
             f"{CONCURRENCY_MODE_KEY}={merged[CONCURRENCY_MODE_KEY]} needs {LOCK_PROVIDER_KEY}; "
@@ -79,27 +102,49 @@ def has_lock_provider(options: Mapping[str, str]) -> bool:
 def live_writers(
     timeline: Timeline, plans: Iterable[PendingPlan], *, ignore: Collection[str] = ()
 ) -> tuple[Instant, ...]:
-    """Find the pending writes: pending instants that can add or replace files and are no clustering or compaction plan.
+    """Find the pending writes: pending instants that change files or indexes, and are no clustering or compaction plan.
 
-    A writer that died looks the same as one that works. ``ignore`` has requested times that the caller knows about. On
-    table version 6 only ``plans`` tell a clustering from an overwrite.
+    Rollbacks, restores and index builds are among them; cleans are not. A writer that died looks the same as one that
+    works. ``ignore`` has requested times that the caller knows about. On table version 6 only ``plans`` tell a
+    clustering from an overwrite.
     """
     known = {plan.instant.requested_time for plan in plans} | set(ignore)
     return tuple(
         one
         for one in timeline.pending
-        if one.action in WRITE_ACTIONS and one.action not in _PLAN_ACTIONS and one.requested_time not in known
+        if one.action in _LIVE_ACTIONS and one.action not in _PLAN_ACTIONS and one.requested_time not in known
     )
 
 
 def check_no_live_writer(
-    timeline: Timeline, plans: Iterable[PendingPlan], *, options: Mapping[str, str], ignore: Collection[str] = ()
+    timeline: Timeline,
+    plans: Iterable[PendingPlan],
+    *,
+    options: Mapping[str, str],
+    ignore: Collection[str] = (),
+    config: TableConfig | None = None,
 ) -> None:
     """Raise PendingActionError when somebody writes to the table and no lock provider keeps the two apart.
 
-    Without one, Hudi takes the other writer's pending instant for a failed write and rolls it back.
+    Without one, Hudi takes the other writer's pending instant for a failed write and rolls it back. A restore and an
+    index build forbid writing in any case; the latter is also seen by the metadata partitions that ``config`` has as
+    inflight.
     """
+    building = config.inflight_metadata_partitions if config else ()
+    if building:
+        raise PendingActionError(
+            f"an index of the table is being built: its metadata partitions {', '.join(building)} are inflight "
+            "(hoodie.table.metadata.partitions.inflight). Try again when that is done; if it died, build the index "
+            "again or drop it with Hudi"
+        )
     writers = live_writers(timeline, plans, ignore=ignore)
+    alone = [one for one in writers if one.action in _ALONE_ACTIONS]
+    if alone:
+        named = ", ".join(map(str, alone))
+        raise PendingActionError(
+            f"nothing may be written beside a restore or an index build: {named}. Try again when it is done; if it "
+            "died, run it again, or roll it back, with Hudi"
+        )
     if writers and not has_lock_provider(options):
         named = ", ".join(map(str, writers))
         raise PendingActionError(

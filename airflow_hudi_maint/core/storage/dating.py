@@ -2,7 +2,7 @@
 
 File names tell nearly all of it. Clustering and compaction write files that are younger than their rows, and a log file
 of table version 6 does not name its delta commit; then active commits, earlier statistics, and at last the
-footers of just those files are asked.
+footers of just those base files and the modification times of just those log files are asked.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from airflow_hudi_maint.core.errors import CorruptTableError
 from airflow_hudi_maint.core.model.commit import CommitMetadata
-from airflow_hudi_maint.core.model.file_slice import FileSlice
-from airflow_hudi_maint.core.model.instant import Action, Instant
+from airflow_hudi_maint.core.model.file_slice import FileSlice, LogFile
+from airflow_hudi_maint.core.model.instant import Action, Instant, moment_instant
 from airflow_hudi_maint.core.model.statistics import PartitionStatistics, TableStatistics
 from airflow_hudi_maint.core.model.timeline import Timeline
 from airflow_hudi_maint.core.storage.footers import max_commit_times
@@ -34,19 +35,19 @@ class Clues:
     """What the file names of a partition tell about its last modification.
 
     ``sure`` is the greatest instant that certainly changed data, or ``""``. ``rewritten`` holds the base files whose
-    rows are older than the file, by path, with the file's instant. ``has_undated_logs``: there are log files whose
-    names do not tell their delta commits. ``newest`` stands in where nothing else tells.
+    rows are older than the file, by path, with the file's instant. ``undated_logs`` are log files whose names do not
+    tell their delta commits. ``newest`` stands in where nothing else tells.
     """
 
     sure: str
     rewritten: Mapping[str, str]
-    has_undated_logs: bool
+    undated_logs: tuple[LogFile, ...]
     newest: str
 
     @property
     def is_open(self) -> bool:
         """Whether more than file names has to be asked."""
-        return bool(self.rewritten) or self.has_undated_logs or not self.sure
+        return bool(self.rewritten or self.undated_logs or not self.sure)
 
     @property
     def last_known(self) -> str:
@@ -72,6 +73,7 @@ class Dating:
         self._table = table
         self._timeline = timeline
         self._earlier = earlier
+        self._pending_then = frozenset(() if earlier is None else earlier.watermark.pending)
         self._last_writes = last_writes
         self._names_date_logs = table.config.has_completion_times
         self._suspects = self._possible_rewrites()
@@ -82,14 +84,14 @@ class Dating:
         base_instants = {one.base_instant for one in slices if one.base_file is not None}
         rewrites = set(filter(self._is_rewrite, base_instants & self._suspects.keys()))
         dated = self._dated(base_instants - rewrites, partition_path=partition_path)
-        logged = [one for one in slices if one.log_files]
+        logs = tuple(log_file for one in slices if one.log_files for log_file in one.log_files)
         if self._names_date_logs:
-            dated.update(log_file.instant for one in logged for log_file in one.log_files)
+            dated.update(one.instant for one in logs)
         sure = max(dated, default=_NEVER)
         return Clues(
             sure=sure,
             rewritten=_files_of(slices, instants=rewrites, partition_path=partition_path) if rewrites else {},
-            has_undated_logs=bool(logged) and not self._names_date_logs,
+            undated_logs=() if self._names_date_logs else logs,
             newest=sure or max(one.base_instant for one in slices),
         )
 
@@ -97,8 +99,8 @@ class Dating:
         """The last data-changing instant of partitions whose clues are open.
 
         Asked in this order: earlier statistics and the commits since, where all of those have been read; the active
-        timeline, newest commit first and no further back than needed; footers, for writes that are archived. A file
-        whose footer does not tell counts by its own instant.
+        timeline, newest commit first and no further back than needed; footers and modification times, for writes that
+        are archived. A file whose footer does not tell counts by its own instant.
         """
         dates = {path: max(clues.sure, self._trusted(path), self._last_write(path)) for path, clues in undated.items()}
         unsettled = {path for path in undated if not self._is_settled(path)}
@@ -110,8 +112,23 @@ class Dating:
         )
         for path in unknown:
             rewritten = undated[path].rewritten.items()
-            dates[path] = max((dates[path], *(footers[file] or instant for file, instant in rewritten)))
+            logged = self._latest_log_write(undated[path].undated_logs)
+            dates[path] = max((dates[path], logged, *(footers[file] or instant for file, instant in rewritten)))
         return {path: date or undated[path].newest for path, date in dates.items()}
+
+    def _latest_log_write(self, logs: Sequence[LogFile]) -> str:
+        """An instant that no archived delta commit in these log files is younger than.
+
+        A log file was not written before its delta commit was requested, and whatever is archived is older than what
+        is active. Where the storage does not tell when it was written, or a copy made it younger, that alone counts.
+        """
+        if not logs:
+            return _NEVER
+        written = [one.modified_ns for one in logs if one.modified_ns is not None]
+        if len(written) < len(logs):
+            return self._timeline.start
+        last = datetime.fromtimestamp(max(written) / 1e9, tz=UTC)
+        return min(moment_instant(last, zone=self._table.zone), self._timeline.start)
 
     def _possible_rewrites(self) -> dict[str, Instant]:
         # Compaction of a merge-on-read table completes as a commit; on a copy-on-write table a commit is a write.
@@ -132,7 +149,9 @@ class Dating:
         row = self._row(partition_path)
         if self._earlier is None or row is None:
             return base_instants
-        archived = {one for one in base_instants - self._timeline.completed_times if one <= self._earlier.as_of_instant}
+        # What was pending then was not known, even if it is older than what was.
+        archived = base_instants - self._timeline.completed_times - self._pending_then
+        archived = {one for one in archived if one <= self._earlier.as_of_instant}
         return (base_instants - archived) | {min(one, row.last_modified_instant) for one in archived}
 
     def _row(self, path: str) -> PartitionStatistics | None:
@@ -188,21 +207,21 @@ def _files_of(slices: Sequence[FileSlice], *, instants: Collection[str], partiti
 
 
 def decoded_commits(table: HudiTable, wanted: Sequence[Instant]) -> Iterator[tuple[Instant, CommitMetadata | None]]:
-    """Decode commits in the order given, 16 at a time; None, with a warning, for one that is broken or gone."""
+    """Decode commits in the order given, 16 at a time; None, with a warning, for one that is broken."""
     for start in range(0, len(wanted), _BATCH):
         batch = wanted[start : start + _BATCH]
         decoded: Iterable[CommitMetadata | None]
         try:
             decoded = table.commit_metadata_of(batch)
-        except (CorruptTableError, FileNotFoundError):
+        except CorruptTableError:
             decoded = [decoded_or_none(table, one) for one in batch]
         yield from zip(batch, decoded, strict=True)
 
 
 def decoded_or_none(table: HudiTable, instant: Instant) -> CommitMetadata | None:
-    """Decode a commit; None, with a warning, when it is broken or gone."""
+    """Decode a commit; None, with a warning, when it is broken."""
     try:
         return table.commit_metadata(instant)
-    except (CorruptTableError, FileNotFoundError) as error:
+    except CorruptTableError as error:
         _log.warning("Instant %s of table %s cannot be read: %s", instant, table.base_path, error)
         return None

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, get_args
 
 from airflow_hudi_maint.core.errors import CorruptTableError, DocumentNotFoundError, InvalidSettingError
 from airflow_hudi_maint.core.model.document import JsonObject
-from airflow_hudi_maint.core.storage.filesystem import Storage
+from airflow_hudi_maint.core.storage.filesystem import Storage, plain_path
 
 DOCUMENTS_FOLDER = ".hoodie/.airflow_hudi_maint"
 """The default location, relative to the base path."""
@@ -86,10 +86,12 @@ class DocumentStore:
     def read(self, path: str) -> object:
         """Read a document by the full path that :meth:`write` returned, or by one relative to the location.
 
+        A local path may come as a URL, too (``file:///lake/…``).
+
         Raises DocumentNotFoundError, also for a path outside the location, CorruptTableError naming a file that is no
         JSON, and StorageError.
         """
-        relative = path.removeprefix(f"{self.location}/")
+        relative = plain_path(path).removeprefix(f"{self.location}/")
         if relative.startswith("/") or "://" in relative or ".." in relative.split("/"):
             msg = f"{path} does not lie in {self.location}; give the path that the step before returned"
             raise DocumentNotFoundError(msg)

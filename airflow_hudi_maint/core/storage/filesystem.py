@@ -7,12 +7,13 @@ that nobody reads here, and a table has tens of thousands of entries.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import threading
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
@@ -20,6 +21,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 from airflow_hudi_maint.core.errors import InvalidSettingError, StorageError, TerminalError
 
 _POOL_SIZE = 16
+_LOCAL_SCHEME = re.compile(r"(?:file|local):(?://(?:localhost(?=/))?)?")
 
 
 class Entry(NamedTuple):
@@ -77,25 +79,28 @@ class Storage:
     def open(cls, url: str, *, storage_options: Mapping[str, object] | None = None) -> Storage:
         """Open a path or URL; ``storage_options`` go to fsspec as they are.
 
-        Raises InvalidSettingError for an unknown scheme, for a file system whose package is not installed, and for
-        options that the file system refuses. Nothing is read yet.
+        The root of a local directory is its plain path, however it was spelt: see :func:`plain_path`.
+
+        Raises InvalidSettingError for a relative path, for an unknown scheme, for a file system that does not start
+        (its package or library is missing, its server refuses), and for options that it refuses. Nothing is read yet.
         """
         import fsspec
 
         if not url:
             msg = "The base path is empty; give the table's base path, for example /lake/db/table or s3://lake/db/table"
             raise InvalidSettingError(msg)
-        try:
-            file_system, prefix = fsspec.core.url_to_fs(url, use_listings_cache=False, **(storage_options or {}))
-        except (ImportError, ValueError, TypeError) as error:
-            msg = f"No file system opens {url!r}: {error}"
-            raise InvalidSettingError(msg) from error
-        if "://" not in url and not os.path.isabs(url):
+        root = plain_path(url)
+        if "://" not in root and not os.path.isabs(root):
             msg = (
                 f"{url!r} is a relative path, which means another place in each process; give an absolute path or a URL"
             )
             raise InvalidSettingError(msg)
-        return cls(root=url.rstrip("/") or url, file_system=file_system, prefix=str(prefix))
+        try:
+            file_system, prefix = fsspec.core.url_to_fs(root, use_listings_cache=False, **(storage_options or {}))
+        except (ImportError, OSError, ValueError, TypeError) as error:
+            msg = f"No file system opens {url!r}: {error}"
+            raise InvalidSettingError(msg) from error
+        return cls(root=root, file_system=file_system, prefix=str(prefix))
 
     def __repr__(self) -> str:
         return f"Storage({self.root!r})"
@@ -103,15 +108,6 @@ class Storage:
     def join(self, path: str) -> str:
         """The full path, for messages."""
         return f"{self.root}/{path}" if path else self.root
-
-    def below(self, path: str) -> Storage:
-        """The same storage with a folder as its root; requests are counted apart."""
-        return Storage(root=self.join(path), file_system=self._fs, prefix=self._full(path))
-
-    @property
-    def plain_root(self) -> str:
-        """The root without scheme, as the file system itself names it."""
-        return self._prefix
 
     def list(self, path: str) -> Listing:
         """List one directory level, in no order; FileNotFoundError when there is no such directory."""
@@ -151,12 +147,6 @@ class Storage:
         with self._failures(path), self._fs.open(self._full(path), "rb") as file:
             yield file
 
-    def exists(self, path: str) -> bool:
-        """Whether there is a file or directory."""
-        self.requests.add("lists")
-        with self._failures(path):
-            return bool(self._fs.exists(self._full(path)))
-
     def write_atomic(self, path: str, data: bytes) -> None:
         """Write a whole file so that a reader sees the old content or the new, never a part.
 
@@ -175,8 +165,11 @@ class Storage:
     def delete(self, path: str) -> None:
         """Delete one file; FileNotFoundError when it is not there."""
         self.requests.add("writes")
+        full = self._full(path)
         with self._failures(path):
-            self._fs.rm_file(self._full(path))
+            if self._is_local:
+                _drop_checksum(full)
+            self._fs.rm_file(full)
 
     def _full(self, path: str) -> str:
         return f"{self._prefix}/{path}" if path else self._prefix or "/"
@@ -222,6 +215,18 @@ class Storage:
             raise StorageError(msg) from error
 
 
+def plain_path(url: str) -> str:
+    """The one spelling of a path or URL: a local one without scheme, none with a slash at its end.
+
+    >>> [plain_path(url) for url in ("/lake/t/", "file:///lake/t", "file:/lake//t", "s3://lake/t/")]
+    ['/lake/t', '/lake/t', '/lake/t', 's3://lake/t']
+    """
+    local = _LOCAL_SCHEME.sub("", url, count=1) if _LOCAL_SCHEME.match(url) else url
+    if "://" not in local:
+        local = re.sub("/{2,}", "/", local)
+    return local if local.endswith("://") else local.rstrip("/") or local
+
+
 def _protocols(file_system: Any) -> tuple[str, ...]:  # noqa: ANN401 fsspec has no types
     protocol = file_system.protocol
     return (protocol,) if isinstance(protocol, str) else tuple(protocol)
@@ -249,8 +254,20 @@ def _write_and_rename(full: str, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        _drop_checksum(full)
         os.replace(temporary, full)
     except BaseException:
         if os.path.exists(temporary):
             os.unlink(temporary)
         raise
+
+
+def _drop_checksum(full: str) -> None:
+    """Remove the checksum that Hadoop keeps beside each file that it writes to a local disk.
+
+    It would not fit the new content, and every later read through Hadoop, so every job of Hudi, would fail. Without
+    one Hadoop reads unchecked.
+    """
+    folder, _, name = full.rpartition("/")
+    with suppress(FileNotFoundError):
+        os.unlink(f"{folder}/.{name}.crc")

@@ -1,7 +1,8 @@
-"""What the footers of Parquet base files say: rows, columns, and statistics of columns.
+"""What the footers of Parquet base files say: the schema, and which instant changed their rows last.
 
 A footer is fetched as bytes and parsed from memory, so that a failing storage (transient) and a broken file (terminal)
-are told apart. Hudi's default Bloom filter alone puts 431 KB into each footer.
+are told apart: every ``path`` is relative to the storage's root, and reading it raises FileNotFoundError, StorageError,
+or CorruptTableError that names a file which is no Parquet. Hudi's default Bloom filter alone puts 431 KB into a footer.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_hudi_maint.core.errors import CorruptTableError, UnknownColumnError
+from airflow_hudi_maint.core.errors import CorruptTableError
 from airflow_hudi_maint.core.storage.filesystem import Storage
 
 if TYPE_CHECKING:
@@ -38,15 +39,6 @@ class FooterColumn:
     name: str
     type_name: str
     nullable: bool
-
-
-def row_count(storage: Storage, *, path: str) -> int:
-    """How many rows a base file holds.
-
-    As the other functions here: ``path`` is relative to the storage's root; raises FileNotFoundError, StorageError, or
-    CorruptTableError that names a file which is no Parquet.
-    """
-    return int(_read_footer(storage, path=path).num_rows)
 
 
 def max_commit_time(storage: Storage, *, path: str) -> str | None:
@@ -83,20 +75,6 @@ def max_commit_times(storage: Storage, *, paths: Sequence[str]) -> dict[str, str
         return {}
     with ThreadPoolExecutor(max_workers=min(_POOL_SIZE, len(paths))) as pool:
         return dict(zip(paths, pool.map(tolerant, paths), strict=True))
-
-
-def null_counts(storage: Storage, *, path: str, columns: Sequence[str]) -> dict[str, int | None]:
-    """How many nulls each column holds; None where the writer noted no count. A nested column is ``a.b``.
-
-    Raises UnknownColumnError for a column that the file lacks.
-    """
-    footer = _read_footer(storage, path=path)
-    return {column: _null_count(footer, column=column, where=storage.join(path)) for column in columns}
-
-
-def column_names(storage: Storage, *, path: str) -> tuple[str, ...]:
-    """The top-level columns, Hudi's meta columns included, in the file's order."""
-    return tuple(_read_footer(storage, path=path).schema.to_arrow_schema().names)
 
 
 def avro_schema(storage: Storage, *, path: str) -> str | None:
@@ -158,16 +136,6 @@ def _corrupt(storage: Storage, *, path: str, reason: str) -> CorruptTableError:
 def _leaf_index(footer: FileMetaData, *, column: str) -> int | None:
     schema = footer.schema
     return next((number for number in range(len(schema)) if schema.column(number).path == column), None)
-
-
-def _null_count(footer: FileMetaData, *, column: str, where: str) -> int | None:
-    index = _leaf_index(footer, column=column)
-    if index is None:
-        raise UnknownColumnError(f"{where} has no column {column!r}")
-    chunks = [footer.row_group(number).column(index).statistics for number in range(footer.num_row_groups)]
-    if not all(chunk is not None and chunk.has_null_count for chunk in chunks):
-        return None
-    return sum(int(chunk.null_count) for chunk in chunks)
 
 
 def _scanned_max(storage: Storage, *, path: str) -> str | None:

@@ -13,7 +13,14 @@ from functools import lru_cache
 from typing import Any, cast
 
 from airflow_hudi_maint.core.errors import CorruptTableError
-from airflow_hudi_maint.core.model.commit import CommitMetadata, PendingPlan, PlanKind, PlannedSlice, WriteStat
+from airflow_hudi_maint.core.model.commit import (
+    CommitMetadata,
+    PendingPlan,
+    PlanKind,
+    PlannedSlice,
+    RollbackMetadata,
+    WriteStat,
+)
 from airflow_hudi_maint.core.model.instant import Instant
 
 _AVRO_MAGIC = b"Obj\x01"
@@ -145,18 +152,12 @@ def _planned_slice(value: Mapping[str, Any]) -> PlannedSlice:
     )
 
 
-def rolled_back_partitions(record: Mapping[str, Any], *, name: str) -> frozenset[str]:
-    """The partitions that a completed rollback or restore took files from."""
+def rollback_metadata(record: Mapping[str, Any], *, name: str) -> RollbackMetadata:
+    """Read a decoded, completed rollback; ``name`` is the file's, for errors."""
     try:
-        restores = record.get("hoodieRestoreMetadata")
-        if restores is not None:
-            return frozenset(
-                partition
-                for rollbacks in restores.values()
-                for one in rollbacks
-                for partition in one["partitionMetadata"]
-            )
-        return frozenset(record["partitionMetadata"])
-    except (AttributeError, KeyError, TypeError) as error:
-        msg = f"{name} is no rollback or restore metadata: {error!r}"
+        return RollbackMetadata(
+            undone=tuple(map(str, record["commitsRollback"])), partitions=frozenset(record["partitionMetadata"])
+        )
+    except (KeyError, TypeError) as error:
+        msg = f"{name} is no rollback metadata: {error!r}"
         raise CorruptTableError(msg) from error

@@ -114,11 +114,11 @@ def _by_file_id(entries: Iterable[Entry]) -> tuple[dict[str, list[BaseFile]], di
     """Base and log files of each file group; other files are passed over."""
     bases: dict[str, list[BaseFile]] = defaultdict(list)
     logs: dict[str, list[LogFile]] = defaultdict(list)
-    for name, is_directory, size_bytes, _ in entries:
+    for name, is_directory, size_bytes, modified_ns in entries:
         if is_directory:
             continue
         if name[0] == ".":
-            log_file = LogFile.parse(name, size_bytes=size_bytes)
+            log_file = LogFile.parse(name, size_bytes=size_bytes, modified_ns=modified_ns)
             if log_file is not None:
                 logs[log_file.file_id].append(log_file)
             continue

@@ -16,7 +16,6 @@ from airflow_hudi_maint.core.model.file_slice import FileSlice
 from airflow_hudi_maint.core.model.instant import WRITE_ACTIONS, Action, Instant
 from airflow_hudi_maint.core.model.statistics import PartitionStatistics, TableStatistics, Watermark
 from airflow_hudi_maint.core.model.timeline import Timeline
-from airflow_hudi_maint.core.storage import instants
 from airflow_hudi_maint.core.storage.dating import COMMIT_ACTIONS, Clues, Dating, decoded_commits
 from airflow_hudi_maint.core.storage.documents import DocumentStore
 from airflow_hudi_maint.core.storage.table import HudiTable
@@ -76,18 +75,21 @@ def watermark_of(timeline: Timeline) -> Watermark:
         requested_time=timeline.last_completed_time,
         completion_time=timeline.last_completion_time,
         pending=tuple(one.requested_time for one in timeline.pending),
+        seen=tuple(dict.fromkeys(one.requested_time for one in timeline.completed)),
     )
 
 
 def instants_since(timeline: Timeline, *, watermark: Watermark) -> tuple[Instant, ...]:
     """The completed instants that a reader with this watermark has not seen, in order of requested time.
 
-    An instant that was pending then counts whatever its completion time: its file may show up after that of an instant
-    which completed later.
+    No clock is asked: a writer's may be behind another's, and an hour repeats when summer time ends. Only a watermark
+    that does not tell what it has seen is compared with; an instant that was pending then counts in any case.
     """
-    pending = frozenset(watermark.pending)
+    seen, pending = frozenset(watermark.seen), frozenset(watermark.pending)
 
     def is_new(one: Instant) -> bool:
+        if seen:
+            return one.requested_time not in seen
         if one.requested_time in pending:
             return True
         if watermark.completion_time is not None and one.completion_time is not None:
@@ -166,9 +168,9 @@ def _gather(table: HudiTable, *, timeline: Timeline, previous: TableStatistics |
 
 
 def _foreign(previous: TableStatistics, *, table: HudiTable) -> str | None:
-    then = (previous.base_path.rstrip("/"), previous.table_name, previous.table_version, previous.table_type)
+    then = (previous.base_path, previous.table_name, previous.table_version, previous.table_type)
     config = table.config
-    here = (table.base_path.rstrip("/"), config.name, config.table_version, str(config.table_type))
+    here = (table.base_path, config.name, config.table_version, str(config.table_type))
     if then == here:
         return None
     return f"the earlier statistics are of another table: {_described(*then)}; this one is {_described(*here)}"
@@ -213,10 +215,13 @@ def out_of_reach(timeline: Timeline, *, watermark: Watermark) -> str | None:
     """Why instants since the watermark may be missing from the active timeline; None when all are there.
 
     Hudi archives the oldest commits first, so nothing is missing behind a commit that is still active and not younger
-    than the watermark nor than any instant that was pending then and is gone.
+    than the watermark nor than any instant that was pending then and is gone. A savepointed commit says nothing: it
+    may stay while younger ones are archived.
     """
     active = {one.requested_time for one in timeline}
-    oldest = min((one.requested_time for one in timeline.completed if one.action in WRITE_ACTIONS), default=None)
+    saved = {one.requested_time for one in timeline.completed if one.action is Action.SAVEPOINT}
+    writes = {one.requested_time for one in timeline.completed if one.action in WRITE_ACTIONS}
+    oldest = min(writes - saved or writes, default=None)
     needed = min((watermark.requested_time, *(one for one in watermark.pending if one not in active)))
     if oldest is None:
         return "no completed commit is active"
@@ -229,17 +234,13 @@ def _rolled_back(instant: Instant, *, table: HudiTable, watermark: Watermark) ->
     """The partitions that a rollback took files from, or why they do not tell all that it changed."""
     if instant.action is Action.RESTORE:
         return f"instant {instant} restored the table to an earlier state"
-    path = f"{table.config.timeline_folder}/{instant.file_name}"
-    name = table.storage.join(path)
     try:
-        record = instants.decode(table.storage.read_bytes(path), name=name)
-        partitions = instants.rolled_back_partitions(record, name=name)
-    except (CorruptTableError, FileNotFoundError):
+        rollback = table.rollback_metadata(instant)
+    except CorruptTableError:
         return f"instant {instant} cannot be read"
     # Rolling back a completed replace commit brings file groups back in partitions that lost no file.
-    undone = [str(one) for one in record.get("commitsRollback") or ()]
-    seen = [one for one in undone if one <= watermark.requested_time and one not in watermark.pending]
-    return f"instant {instant} rolled back {seen[0]}, which was complete" if seen else partitions
+    seen = [one for one in rollback.undone if one <= watermark.requested_time and one not in watermark.pending]
+    return f"instant {instant} rolled back {seen[0]}, which was complete" if seen else rollback.partitions
 
 
 def _rows(

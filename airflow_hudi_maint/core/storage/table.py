@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 
 from airflow_hudi_maint.core.errors import UnknownPartitionError
-from airflow_hudi_maint.core.model.commit import CommitMetadata, PendingPlan
+from airflow_hudi_maint.core.model.commit import CommitMetadata, PendingPlan, RollbackMetadata
 from airflow_hudi_maint.core.model.file_slice import FileSlice
 from airflow_hudi_maint.core.model.instant import Action, Instant
 from airflow_hudi_maint.core.model.table_config import TableConfig
@@ -16,6 +16,7 @@ from airflow_hudi_maint.core.storage.filesystem import Listing, Storage
 from airflow_hudi_maint.core.storage.properties import load_properties
 from airflow_hudi_maint.core.storage.slices import FileHistory, PartitionSlices, assemble_slices
 from airflow_hudi_maint.core.storage.timeline import TimelineReader
+from airflow_hudi_maint.core.storage.zone import machine_zone
 
 _METAFILE = ".hoodie_partition_metadata"
 _METAFILES = frozenset({_METAFILE, f"{_METAFILE}.parquet", f"{_METAFILE}.orc"})
@@ -44,15 +45,15 @@ class HudiTable:
         """
         storage = Storage.open(base_path, storage_options=storage_options)
         config = TableConfig.from_properties(load_properties(storage), base_path=storage.root)
-        here = local_zone or datetime.now().astimezone().tzinfo or UTC
-        return cls(storage=storage, config=config, zone=UTC if config.timeline_zone == "UTC" else here)
+        zone = UTC if config.timeline_zone == "UTC" else local_zone or machine_zone()
+        return cls(storage=storage, config=config, zone=zone)
 
     def __repr__(self) -> str:
         return f"HudiTable({self.base_path!r})"
 
     @property
     def base_path(self) -> str:
-        """Where the table lies, as given."""
+        """Where the table lies; a local path without scheme."""
         return self.storage.root
 
     def timeline(self) -> Timeline:
@@ -75,9 +76,13 @@ class HudiTable:
         """The operation that a pending replace commit was requested with; None where its writer did not note it."""
         return self._reader.requested_operation(instant)
 
-    def rolled_back_partitions(self, instant: Instant) -> frozenset[str]:
-        """The partitions that a completed rollback or restore took files from."""
-        return self._reader.rolled_back_partitions(instant)
+    def rollback_target(self, instant: Instant) -> str | None:
+        """The requested time of the instant that a pending rollback is to undo."""
+        return self._reader.rollback_target(instant)
+
+    def rollback_metadata(self, instant: Instant) -> RollbackMetadata:
+        """What a completed rollback says."""
+        return self._reader.rollback_metadata(instant)
 
     def partition_paths(self) -> tuple[str, ...]:
         """Every partition that has a partition metafile, in path order; ``""`` for a table without partitions.

@@ -1,11 +1,18 @@
-"""Read the active timeline and the instants on it."""
+"""Read the active timeline and the instants on it.
+
+A completed instant whose file is gone when it is read was archived or rolled back since the timeline was listed: that
+is a StorageError, since with a fresh timeline there is nothing wrong.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-from airflow_hudi_maint.core.model.commit import CommitMetadata, PendingPlan, PlanKind
+from airflow_hudi_maint.core.errors import CorruptTableError, StorageError
+from airflow_hudi_maint.core.model.commit import CommitMetadata, PendingPlan, PlanKind, RollbackMetadata
 from airflow_hudi_maint.core.model.instant import Action, Instant, State, parse_instant_file_name
 from airflow_hudi_maint.core.model.timeline import Timeline
 from airflow_hudi_maint.core.storage import instants
@@ -46,13 +53,16 @@ class TimelineReader:
         return metadata
 
     def commit_metadata_of(self, wanted: Iterable[Instant]) -> list[CommitMetadata]:
-        """Decode several completed commits, read concurrently, in the order given."""
+        """Decode several completed commits, read concurrently, in the order given.
+
+        Raises CorruptTableError for one that is broken or empty, and StorageError.
+        """
         paths = [self.path(instant) for instant in wanted]
-        names = map(self.storage.join, paths)
-        contents = self.storage.read_many(paths)
+        with _vanishing():
+            contents = self.storage.read_many(paths)
         return [
-            instants.commit_metadata(instants.decode(data, name=name), name=name)
-            for data, name in zip(contents, names, strict=True)
+            _commit_metadata(data, name=name)
+            for data, name in zip(contents, map(self.storage.join, paths), strict=True)
         ]
 
     def pending_plans(self, timeline: Timeline) -> tuple[PendingPlan, ...]:
@@ -60,33 +70,61 @@ class TimelineReader:
         plans = (self._pending_plan(instant) for instant in timeline.pending)
         return tuple(plan for plan in plans if plan is not None)
 
-    def rolled_back_partitions(self, instant: Instant) -> frozenset[str]:
-        """The partitions that a completed rollback or restore took files from."""
+    def rollback_metadata(self, instant: Instant) -> RollbackMetadata:
+        """Decode a completed rollback."""
         name = self.storage.join(self.path(instant))
-        return instants.rolled_back_partitions(
-            instants.decode(self.storage.read_bytes(self.path(instant)), name=name), name=name
-        )
+        with _vanishing():
+            data = self.storage.read_bytes(self.path(instant))
+        return instants.rollback_metadata(instants.decode(data, name=name), name=name)
 
     def requested_operation(self, instant: Instant) -> str | None:
         """The ``operationType`` that a replace commit was requested with; None where the writer did not note it."""
-        path = f"{self.folder}/{instant.requested_time}.{instant.action}.{State.REQUESTED.name.lower()}"
-        try:
-            record = instants.decode(self.storage.read_bytes(path), name=self.storage.join(path))
-        except FileNotFoundError:  # completed or rolled back since the listing
-            return None
-        return record.get("operationType")
+        record = self._requested(instant)
+        return None if record is None else record.get("operationType")
+
+    def rollback_target(self, instant: Instant) -> str | None:
+        """The requested time of the instant that a pending rollback is to undo; None where its plan does not say."""
+        record = self._requested(instant) or {}
+        target = record.get("instantToRollback")
+        return target.get("commitTime") if isinstance(target, Mapping) else None
 
     def _pending_plan(self, instant: Instant) -> PendingPlan | None:
         # Hudi writes the plan with the requested state; the inflight file of the same instant is empty.
         if instant.action not in (*_PLAN_KINDS, Action.CLUSTERING, Action.REPLACE_COMMIT):
             return None
-        path = f"{self.folder}/{instant.requested_time}.{instant.action}.{State.REQUESTED.name.lower()}"
-        name = self.storage.join(path)
-        try:
-            record = instants.decode(self.storage.read_bytes(path), name=name)
-        except FileNotFoundError:  # completed or rolled back since the listing
+        record = self._requested(instant)
+        if record is None:
             return None
+        name = self.storage.join(self._requested_path(instant))
         kind = _PLAN_KINDS.get(instant.action)
         if kind is None:
             return instants.clustering_plan(record, instant=instant, name=name)
         return instants.compaction_plan(record, instant=instant, kind=kind, name=name)
+
+    def _requested_path(self, instant: Instant) -> str:
+        return f"{self.folder}/{instant.requested_time}.{instant.action}.{State.REQUESTED.name.lower()}"
+
+    def _requested(self, instant: Instant) -> Mapping[str, Any] | None:
+        """What a pending instant was requested with; None when it was completed or rolled back since the listing."""
+        path = self._requested_path(instant)
+        try:
+            return instants.decode(self.storage.read_bytes(path), name=self.storage.join(path))
+        except FileNotFoundError:
+            return None
+
+
+def _commit_metadata(data: bytes, *, name: str) -> CommitMetadata:
+    if not data:
+        # Read as a record it would say that the commit touched nothing.
+        msg = f"{name} is an empty file of a completed instant; roll the instant back with Hudi, or restore the file"
+        raise CorruptTableError(msg)
+    return instants.commit_metadata(instants.decode(data, name=name), name=name)
+
+
+@contextmanager
+def _vanishing() -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        msg = f"An instant vanished while it was read (archived or rolled back): {error}; try again"
+        raise StorageError(msg) from error

@@ -36,7 +36,7 @@ def test_what_a_template_makes_of_nothing_counts_as_not_given(value: object) -> 
 @pytest.mark.parametrize("value", ["None", "null", " NULL "])
 def test_the_words_for_nothing_are_refused_where_the_default_is_wide(value: str) -> None:
     """A template over nothing never means another table or every partition."""
-    with pytest.raises(InvalidSettingError, match="base_path='.*' is what a template makes of nothing"):
+    with pytest.raises(InvalidSettingError, match=r"base_path='.*' is what a template makes of nothing"):
         arguments.as_exact_text("base_path", value)
 
 
@@ -63,7 +63,7 @@ def test_instants_may_be_numbers(value: object) -> None:
 def test_a_switch_is_no_instant() -> None:
     """Python counts true as a number."""
     with pytest.raises(InvalidSettingError, match="since=True"):
-        arguments.as_optional_instant("since", True)
+        arguments.as_optional_instant("since", value=True)
     with pytest.raises(InvalidSettingError, match="instants holds True"):
         arguments.as_instants("instants", [True])
 

@@ -116,7 +116,7 @@ def test_a_field_that_means_nothing_here_is_refused_by_name(field: str, value: A
 def test_a_uri_whose_path_misses_the_host_says_where_the_base_path_goes() -> None:
     """The path of a URI is Airflow's schema; the base path is its host, percent-encoded."""
     for uri in ("hudi:///lake/x", "hudi://s3://lake/x"):
-        with pytest.raises(InvalidSettingError, match="sets schema.*base path goes into host.*hudi://%2Flake"):
+        with pytest.raises(InvalidSettingError, match=r"sets schema.*base path goes into host.*hudi://%2Flake"):
             HudiConnectionSettings.from_connection(Connection.from_uri(uri, conn_id="x"))
     right = Connection.from_uri("hudi://%2Flake%2Fflights", conn_id="x")
     assert HudiConnectionSettings.from_connection(right).base_path == "/lake/flights"

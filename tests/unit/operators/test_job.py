@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_hudi_maint.core.errors import EngineKilledError, PlanOutdatedError, StorageError

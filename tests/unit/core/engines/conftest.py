@@ -13,6 +13,7 @@ import pytest
 
 from airflow_hudi_maint.core.engines import local, process_group
 from airflow_hudi_maint.core.engines.local import LocalSparkEngine
+from airflow_hudi_maint.core.engines.local_handle import LocalHandle
 from airflow_hudi_maint.core.model.job import JobHandle, JobKind, JobRequest
 
 if TYPE_CHECKING:
@@ -88,14 +89,15 @@ class FakeJobs:
         return handle
 
     def work(self, handle: JobHandle) -> Path:
-        return Path(handle.job_id.split(":", 2)[2])
+        return Path(handle.job_id.split(":", 5)[5])
 
     def end(self) -> None:
         for handle in self.handles:
-            process = process_group.ProcessId(pid=int(handle.job_id.split(":")[0]), started=handle.job_id.split(":")[1])
-            process_group.end(process, timeout_seconds=1.0)
+            job = LocalHandle.read(handle)
+            assert job is not None
+            process_group.end(job.process, timeout_seconds=1.0)
             with suppress(OSError):
-                process_group.forget(process)
+                process_group.forget(job.process)
 
 
 def fake_java(home: Path, *, version: str) -> Path:

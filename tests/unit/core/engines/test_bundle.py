@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from airflow_hudi_maint.core.engines import maven
 from airflow_hudi_maint.core.engines.bundle import (
     DEFAULT_BUNDLE,
     bundle_version,
@@ -79,14 +80,17 @@ def test_a_failure_names_the_coordinate_and_quotes_ivy(tmp_path: Path, pyspark: 
     assert not list((tmp_path / "cache" / "jars").glob("*.jar"))
 
 
-def test_addresses_of_repositories_are_not_on_the_command_line(tmp_path: Path, pyspark: PysparkInstallation) -> None:
+def test_addresses_of_repositories_are_not_on_the_command_line(
+    tmp_path: Path, pyspark: PysparkInstallation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A private repository's address may hold a password: it goes by a settings file."""
+    monkeypatch.setattr(maven, "_PAUSE_SECONDS", 0.0)
     resolve_bundle(
         DEFAULT_BUNDLE,
         java=ivy(tmp_path),
         pyspark=pyspark,
         cache_dir=tmp_path / "cache",
-        repositories=["https://user:hunter2@repo.example/maven"],
+        repositories=["http://user:hunter2@127.0.0.1:1/maven"],
     )
     arguments = (tmp_path / "ivy.log").read_text()
     assert "-settings" in arguments

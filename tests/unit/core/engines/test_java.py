@@ -48,6 +48,24 @@ def test_java_home_comes_before_the_path(tmp_path: Path, monkeypatch: pytest.Mon
     assert find_java().source == "JAVA_HOME"
 
 
+def test_a_script_on_the_path_is_asked_for_the_home_behind_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """asdf, jenv and mise put a script there that starts the Java of its choice: its own folder is no home."""
+    real = fake_java(tmp_path / "installs" / "java-17", version='openjdk version "17.0.9"')
+    (real / "bin" / "java").write_text(f"""#!/bin/sh
+echo 'Property settings:
+    java.home = {real}
+    java.io.tmpdir = /tmp
+openjdk version "17.0.9" 2023-10-17' >&2
+""")
+    shim = tmp_path / "shims" / "java"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\nexec {real}/bin/java "$@"\n')
+    shim.chmod(0o755)
+    monkeypatch.setattr(java.shutil, "which", which(shim))
+    found = find_java()
+    assert (found.home, found.major, found.source) == (real, 17, "java on PATH")
+
+
 def test_a_version_that_does_not_fit_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A JAVA_HOME of version 21 does not stop the search."""
     monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "new", version='openjdk version "21.0.2"')))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -15,12 +16,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from airflow_hudi_maint.core.engines.local import LocalSparkEngine
-from airflow_hudi_maint.core.errors import BundleError, InvalidSettingError
+from airflow_hudi_maint.core.errors import BundleError, InvalidSettingError, PendingActionError
 from airflow_hudi_maint.core.model.job import JobHandle, JobStatus
 from tests.unit.core.engines.conftest import JOBS, FakeJobs, eventually, request, running
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from airflow_hudi_maint.core.engines.base import Engine
 
 SLEEP = "time.sleep(60)"
 
@@ -167,11 +171,97 @@ def test_a_handle_whose_number_went_to_another_process_is_lost(jobs: FakeJobs) -
     jobs.script(SLEEP)
     engine = jobs.engine()
     handle = jobs.submit(engine)
-    pid, _, path = handle.job_id.split(":", 2)
-    earlier = JobHandle(engine="local", job_id=f"{pid}:1:{path}")
+    pid, _, *rest, _ = handle.job_id.split(":", 5)
+    earlier = JobHandle(engine="local", job_id=":".join([pid, "1", *rest, str(jobs.work_dir / "hudi-maint-earlier")]))
     assert engine.status(earlier) is JobStatus.LOST
     engine.kill(earlier, timeout_seconds=1.0)
     assert running(int(pid))
+
+
+@pytest.fixture
+def stranger(tmp_path: Path) -> Iterator[tuple[int, int]]:
+    """Start a process in a session whose leader has ended, as a daemon is; give the ids of both."""
+    code = "import os, subprocess; print(os.getpid(), subprocess.Popen(['sleep', '60'], stdout=-3, stderr=-3).pid)"
+    answer = subprocess.run(
+        [sys.executable, "-c", code], start_new_session=True, capture_output=True, text=True, check=True
+    )
+    leader, pid = map(int, answer.stdout.split())
+    yield leader, pid
+    os.kill(pid, signal.SIGKILL)
+
+
+def test_a_session_that_got_the_number_of_an_ended_job_is_left_alone(jobs: FakeJobs, stranger: tuple[int, int]) -> None:
+    """After the leader's end the session's number proves nothing: what lacks the job's marker is not the job's."""
+    leader, pid = stranger
+    jobs.script("report()")
+    engine = jobs.engine()
+    handle = jobs.submit(engine)
+    ended(engine, handle)
+    engine.close(handle)
+    _, rest = handle.job_id.split(":", 1)
+    earlier = JobHandle(engine="local", job_id=f"{leader}:{rest}")
+    assert engine.status(earlier) is JobStatus.LOST
+    engine.kill(earlier, timeout_seconds=1.0)
+    assert running(pid)
+
+
+def test_a_process_that_left_the_session_is_known_by_the_marker(jobs: FakeJobs) -> None:
+    """A child that made a session of its own keeps the job running after the first process, and is killed."""
+    jobs.script("child = subprocess.Popen(['sleep', '60'], start_new_session=True); put('pid', child.pid); report()")
+    engine = jobs.engine()
+    handle = jobs.submit(engine)
+    child = pid_in(jobs.work(handle) / "pid")
+    assert eventually(lambda: not running(int(handle.job_id.split(":")[0])))
+    assert engine.status(handle) is JobStatus.RUNNING
+    engine.kill(handle, timeout_seconds=5.0)
+    assert not running(child)
+
+
+def elsewhere(handle: JobHandle, *, age_seconds: float, host: str = "worker-7", boot: str = "0.0") -> JobHandle:
+    """Return the handle as a process on another machine would have stored it."""
+    pid, started, _, _, _, path = handle.job_id.split(":", 5)
+    submitted = int(time.time() - age_seconds)
+    return JobHandle(engine="local", job_id=f"{pid}:{started}:{host}:{boot}:{submitted}:{path}")
+
+
+def test_a_job_of_another_host_may_still_run(jobs: FakeJobs) -> None:
+    """While it is young a retry elsewhere has to wait; the error can be retried and names the host."""
+    jobs.script(SLEEP)
+    engine = jobs.engine()
+    handle = elsewhere(jobs.submit(engine), age_seconds=590)
+    with pytest.raises(PendingActionError, match=r"59\d s ago on host 'worker-7'.*600 s after its start"):
+        engine.status(handle)
+
+
+@pytest.mark.parametrize("age_seconds", [600, 86_400, -601])
+def test_an_old_job_of_another_host_is_lost(jobs: FakeJobs, age_seconds: float) -> None:
+    """By then its worker is known to be gone, and a job ends with it; a clock that is wrong holds nothing up."""
+    jobs.script(SLEEP)
+    engine = jobs.engine()
+    assert engine.status(elsewhere(jobs.submit(engine), age_seconds=age_seconds)) is JobStatus.LOST
+
+
+def test_a_restart_of_this_host_makes_another_machine_of_it(jobs: FakeJobs) -> None:
+    """Process ids start anew with the system and with a container: the host's name alone does not make them ours."""
+    jobs.script(SLEEP)
+    engine = jobs.engine()
+    host = socket.gethostname()
+    with pytest.raises(PendingActionError, match=f"host '{host}', before it or its container was started anew"):
+        engine.status(elsewhere(jobs.submit(engine), age_seconds=1, host=host))
+
+
+def test_nothing_here_is_killed_or_removed_for_a_job_of_another_host(jobs: FakeJobs) -> None:
+    """The same process id, start time and directory mean something else on another machine."""
+    jobs.script(SLEEP)
+    engine = jobs.engine()
+    handle = jobs.submit(engine)
+    assert engine.status(handle) is JobStatus.RUNNING
+    for age_seconds in (1, 86_400):
+        engine.kill(elsewhere(handle, age_seconds=age_seconds), timeout_seconds=1.0)
+        engine.close(elsewhere(handle, age_seconds=age_seconds))
+    assert running(int(handle.job_id.split(":")[0]))
+    assert jobs.work(handle).is_dir()
+    assert engine.status(handle) is JobStatus.RUNNING
 
 
 def test_a_job_dies_with_the_process_that_submitted_it(jobs: FakeJobs) -> None:
@@ -230,6 +320,10 @@ def test_the_environment_is_the_jobs_own(jobs: FakeJobs, monkeypatch: pytest.Mon
     monkeypatch.setenv("SPARK_HOME", "/opt/other-spark")
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--conf a=b pyspark-shell")
     monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "postgresql://u:p@db/airflow")
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", "hudi://u:p@host")
+    monkeypatch.setenv("AIRFLOW_VAR_API_KEY", "hunter2")
+    monkeypatch.setenv("AIRFLOW_HUDI_MAINT_REPOSITORIES", "https://u:p@repo.example/maven")
+    monkeypatch.setenv("AIRFLOW_CTX_DAG_ID", "hudi_table_maintenance")
     monkeypatch.setenv("AWS_PROFILE", "lake")
     jobs.script("report(rows=[dict(os.environ)])")
     engine = jobs.engine()
@@ -239,7 +333,9 @@ def test_the_environment_is_the_jobs_own(jobs: FakeJobs, monkeypatch: pytest.Mon
     assert report is not None
     environment = report.rows[0]
     assert "SPARK_HOME" not in environment
-    assert "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN" not in environment
+    secrets = ("AIRFLOW__", "AIRFLOW_CONN_", "AIRFLOW_VAR_", "AIRFLOW_HUDI_MAINT_REPOSITORIES")
+    assert [name for name in environment if name.startswith(secrets)] == []
+    assert environment["AIRFLOW_CTX_DAG_ID"] == "hudi_table_maintenance"
     assert environment["AWS_PROFILE"] == "lake"
     assert environment["JAVA_HOME"] == str(jobs.java_home)
     assert environment["PYSPARK_PYTHON"] == sys.executable
@@ -334,11 +430,44 @@ def test_close_removes_the_work_directory_and_may_be_repeated(jobs: FakeJobs) ->
     assert (engine.status(handle), engine.report(handle), engine.log_tail(handle)) == (JobStatus.LOST, None, "")
 
 
-@pytest.mark.parametrize("job_id", ["", "12", "x:1:/tmp/hudi-maint-a", "12:1:/home/someone", "12:1:hudi-maint-a"])
-def test_a_handle_that_is_not_ours_is_refused(job_id: str) -> None:
-    """Nothing is killed or removed on the word of a handle that this engine did not make."""
-    with pytest.raises(InvalidSettingError, match="local"):
-        LocalSparkEngine().close(JobHandle(engine="local", job_id=job_id))
+@pytest.mark.parametrize(
+    "job_id",
+    [
+        "",
+        "12",
+        "{pid}:{start}:{folder}",
+        "{pid}:{start}:{machine}:x:{folder}",
+        "x:{start}:{machine}:1:{folder}",
+        "{pid}:{start}:{machine}:1:/home/someone",
+        "{pid}:{start}:{machine}:1:hudi-maint-a",
+        "{pid}:{start}:{machine}:1:{folder}/../hudi-maint-a",
+    ],
+)
+def test_a_handle_that_this_release_did_not_write_is_of_a_lost_job(jobs: FakeJobs, job_id: str) -> None:
+    """Nothing is killed or removed on its word; the form of an earlier release is one of them."""
+    jobs.script(SLEEP)
+    engine = jobs.engine()
+    pid, start, host, boot, _, folder = jobs.submit(engine).job_id.split(":", 5)
+    job_id = job_id.format(pid=pid, start=start, machine=f"{host}:{boot}", folder=folder)
+    strange = JobHandle(engine="local", job_id=job_id)
+    assert engine.status(strange) is JobStatus.LOST
+    assert (engine.report(strange), engine.progress(strange), engine.log_tail(strange)) == (None, None, "")
+    engine.kill(strange, timeout_seconds=1.0)
+    engine.close(strange)
+    assert running(int(pid))
+    assert (jobs.work_dir / folder).is_dir()
+
+
+def test_a_handle_of_another_engine_is_refused() -> None:
+    """Its job may run there: whoever changed the connection has to see to it."""
+    with pytest.raises(InvalidSettingError, match="was given to the engine 'livy'"):
+        LocalSparkEngine().status(JobHandle(engine="livy", job_id="17"))
+
+
+def test_an_engine_says_which_bundle_it_runs(jobs: FakeJobs) -> None:
+    """Whoever checked a table against a bundle can compare."""
+    engine: Engine = jobs.engine()
+    assert engine.bundle == str(jobs.bundle)
 
 
 def test_the_job_starts_in_its_own_session(jobs: FakeJobs) -> None:

@@ -336,3 +336,18 @@ def test_a_retry_after_the_policies_were_corrected_plans_again(table: TableBuild
     )
 
     assert (DAYS[0],) == reported.report.partitions
+
+
+def test_our_own_unfinished_rollback_does_not_block_a_retry(table: TableBuilder) -> None:
+    """A try that died while it rolled back its forerunner leaves both pending: neither is somebody else's work."""
+    engine = _dropping(table, second=40)
+    workspace = _workspace(table, engine)
+    planned = maintenance.plan_expiry(workspace, now=NOW, policies=_keep(5))
+    table.pending(at(30), "replacecommit", {"operationType": "DELETE_PARTITION", "clusteringPlan": None})
+    table.pending(at(31), "rollback", {"instantToRollback": {"commitTime": at(30), "action": "replacecommit"}})
+
+    reported = maintenance.expire_partitions(
+        workspace, now=NOW, job=JobControl(previous=JobHandle(engine="fake", job_id="1")), plan_path=planned.path
+    )
+
+    assert Outcome.DONE is reported.report.outcome

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_hudi_maint.core.errors import InvalidPolicyError
-from airflow_hudi_maint.core.model.partition import PartitionScheme, PartitionSpec
+from airflow_hudi_maint.core.model.partition import PartitionScheme, PartitionSpec, naming_problem
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from airflow_hudi_maint.core.model.partition import PartitionScheme, PartitionSp
         ("user_id=1", (("user_id", "1"),)),
         (" /region=eu/user_id=*/ ", (("region", "eu"), ("user_id", None))),
         ("/", ()),
-        ("", ()),
+        (" / ", ()),
         ("day=2026%2F11%2F30/", (("day", "2026/11/30"),)),
         ("name=%2A/", (("name", "*"),)),
         ("name=a=b/", (("name", "a=b"),)),
@@ -33,6 +33,9 @@ def test_specs_are_read(text: str, levels: tuple[tuple[str, str | None], ...]) -
         ("=1/", "'=1' is not field=value"),
         ("user_id=/", "'user_id=' is not field=value"),
         ("*/", "is not field=value"),
+        ("", "names nothing; write for example 'user_id=*/', or '/' for the whole table"),
+        ("  ", "names nothing"),
+        ("//", "names nothing"),
         ("a=1/a=2/", "names the field 'a' twice"),
     ],
 )
@@ -85,6 +88,10 @@ def test_a_spec_matches_what_lies_under_it(spec: str, path: tuple[str, ...], exp
         (PartitionScheme(fields=("a", "b"), hive_style=True), "a=1", None),
         (PartitionScheme(fields=("a",), hive_style=True), "a=x=y", ("x=y",)),
         (PartitionScheme(fields=("a", "b")), "1/2", ("1", "2")),
+        (PartitionScheme(fields=("a", "b")), "a=1/b=2", ("1", "2")),
+        (PartitionScheme(fields=("a", "b")), "a=1/2", ("a=1", "2")),
+        (PartitionScheme(fields=("a",)), "a=2026/11/30", ("2026/11/30",)),
+        (PartitionScheme(fields=("a",), url_encoded=True), "a=2026%2F11", ("2026/11",)),
         (PartitionScheme(fields=("a", "b")), "1/2/3", None),
         (PartitionScheme(fields=("a",)), "2026/11/30", ("2026/11/30",)),
         (PartitionScheme(fields=("a",), url_encoded=True), "2026%2F11%2F30", ("2026/11/30",)),
@@ -107,3 +114,31 @@ def test_the_scheme_is_read_from_the_tables_properties() -> None:
     }
     expected = PartitionScheme(fields=("region", "ts"), hive_style=True, url_encoded=False)
     assert expected == PartitionScheme.from_properties(properties)
+
+
+@pytest.mark.parametrize("text", ["true", "True", "TRUE", " true "])
+def test_a_switch_is_read_in_any_case(text: str) -> None:
+    """Hudi reads the switches as Java booleans, and some writers note them as Python does."""
+    properties = {
+        "hoodie.table.partition.fields": "a",
+        "hoodie.datasource.write.hive_style_partitioning": text,
+        "hoodie.datasource.write.partitionpath.urlencode": text,
+    }
+    expected = PartitionScheme(fields=("a",), hive_style=True, url_encoded=True)
+    assert expected == PartitionScheme.from_properties(properties)
+
+
+@pytest.mark.parametrize(
+    ("path", "reserved", "expected"),
+    [
+        ("day=1", ",*", None),
+        ("", ",*", None),
+        ("day=*", ",", None),
+        ("day=*", ",*", "its name holds '*', which Hudi takes for a wildcard"),
+        ("a,b*", ",*", "its name holds ',', which Hudi takes for the end of a name"),
+        (" ", ",*", "its name is blank"),
+    ],
+)
+def test_a_name_that_hudi_would_read_as_something_else_is_told(path: str, reserved: str, expected: str | None) -> None:
+    """Only what the list at hand reserves matters; the empty path is the partition of a table without any."""
+    assert expected == naming_problem(path, reserved=reserved)

@@ -60,6 +60,13 @@ def test_a_default_without_fields_covers_the_table() -> None:
         ({DEFAULT_POLICY_KEY: "KEEP_ALL", DEFAULT_VALUE_KEY: "3"}, "KEEP_ALL"),
         ({DEFAULT_POLICY_KEY: "KEEP_BY_TIME", DEFAULT_VALUE_KEY: "1.5"}, "1.5"),
         ({DEFAULT_POLICY_KEY: "KEEP_BY_TIME", DEFAULT_VALUE_KEY: "0"}, "at least 1 days"),
+        ({DEFAULT_POLICY_KEY: "KEEP_BY_TIME", DEFAULT_VALUE_KEY: "9" * 5000}, "more than 18 digits"),
+        ({**RFC_65, DEFAULT_FIELDS_KEY: ","}, "has a blank field"),
+        ({**RFC_65, DEFAULT_FIELDS_KEY: "a,a"}, "names the field 'a' twice"),
+        (
+            {EXPLICIT_POLICIES_KEY: f'[{{"partitionSpec":"/","policy":"KEEP_BY_TIME","policyValue":{"9" * 5000}}}]'},
+            "more than 18 digits",
+        ),
         ({EXPLICIT_POLICIES_KEY: "{"}, EXPLICIT_POLICIES_KEY),
         ({EXPLICIT_POLICIES_KEY: "{}"}, "no JSON array"),
         ({EXPLICIT_POLICIES_KEY: "[3]"}, "3 is no policy"),
@@ -83,7 +90,11 @@ GOOD = {"partitionSpec": "a=1/", "policy": "KEEP_BY_TIME", "policyValue": 3}
         ([{**GOOD, "policyValue": True}], "True"),
         ([{**GOOD, "policyValue": "many"}], "many"),
         ([{**GOOD, "policy": None}], "None"),
+        ([{**GOOD, "policyValue": "9" * 5000}], "policyValue 9999999999"),
+        ([{**GOOD, "policyValue": 10**5000}], "more than 18 digits"),
         ([{**GOOD, "partitionSpec": "a"}], "'a'"),
+        ([{**GOOD, "partitionSpec": ""}], "partitionSpec '' names nothing"),
+        ([{**GOOD, "partitionSpec": None}], "'None' is not field=value"),
         ([{**GOOD, "days": 3}], "days"),
         ([{**GOOD, "default": "false"}], "write true or false"),
         ([GOOD, {**GOOD, "policyValue": 4}], "two explicit policies have the partitionSpec 'a=1/'"),
@@ -102,6 +113,7 @@ def test_broken_policies_of_a_caller_are_refused(values: list[object], shown: st
 def test_a_value_may_be_written_as_text() -> None:
     """RFC-65's own SQL writes numbers as text."""
     assert TTLPolicy.from_json({**GOOD, "policyValue": " 30 "}).value == 30
+    assert TTLPolicy.from_json({**GOOD, "policyValue": "9" * 18}).value == 10**18 - 1
 
 
 def test_policies_survive_json() -> None:

@@ -75,6 +75,19 @@ def test_a_held_slice_blocks_its_partition() -> None:
     assert (Decision.BLOCKED, "20261129000000000", ()) == (entry.decision, entry.blocked_by, entry.file_ids)
 
 
+def test_a_partition_that_cannot_be_named_is_blocked() -> None:
+    """A comma would end its name in the list that Hudi is given; a star is no wildcard there. The rest is chosen."""
+    plan = plan_clustering(small_files("day=a,b", "day=*", "day=c"), SETTINGS, basis=basis())
+    assert ["day=*", "day=c"] == [entry.partition_path for entry in plan.chosen]
+    expected = (
+        "2 small files of 20 B become 1 in 1 group; "
+        "blocked: its name holds ',', which Hudi takes for the end of a name, so that it cannot be selected"
+    )
+    assert [(Decision.BLOCKED, expected, None)] == [
+        (entry.decision, entry.reason, entry.blocked_by) for entry in plan.entries if entry not in plan.chosen
+    ]
+
+
 def test_a_slice_without_base_file_counts_as_hudi_counts_it() -> None:
     """A slice with log files only is small, and is packed as if it were of the largest size that Hudi writes."""
     settings = ClusteringSettings(

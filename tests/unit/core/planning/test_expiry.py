@@ -189,6 +189,73 @@ def test_a_blocked_partition_names_its_plan() -> None:
     assert plan.expired == ()
 
 
+@pytest.mark.parametrize(
+    ("day", "problem"),
+    [
+        ("a,b", "its name holds ',', which Hudi takes for the end of a name"),
+        ("a*", "its name holds '*', which Hudi takes for a wildcard"),
+    ],
+)
+def test_a_partition_that_cannot_be_named_is_blocked(day: str, problem: str) -> None:
+    """Hudi is given the partitions in one text: a name that it would read as others stays, and the rest expires."""
+    rows = (partition(f"day={day}"), partition("day=b"), partition("day=c"))
+    plan = expiry(*rows, by=policies("/ KEEP_BY_COUNT 1"), fields=("day",))
+    assert expired(plan) == ["day=b"]
+    assert [(f"day={day}", None)] == [(entry.partition_path, entry.blocked_by) for entry in plan.blocked]
+    expected = (
+        "1st smallest of 3 values of day, 1 kept; "
+        f"blocked: {problem}, so that it cannot be dropped by name; delete its rows instead"
+    )
+    assert expected == plan.blocked[0].reason
+
+
+def test_a_partition_that_cannot_be_named_and_stays_is_not_blocked() -> None:
+    """Its name is no news while it does not expire."""
+    plan = expiry(partition("day=a,b"), by=policies("/ KEEP_BY_COUNT 1"), fields=("day",))
+    assert [Decision.KEEP] == [entry.decision for entry in plan.entries]
+
+
+def test_months_as_text_go_in_their_order() -> None:
+    """A text field whose values are all whole numbers does not drop months 10 and 11 before month 8."""
+    rows = [partition(f"month={value}") for value in (8, 9, 10, 11)]
+    plan = expiry(*rows, by=policies("/ KEEP_BY_COUNT 2"), fields=("month",))
+    assert expired(plan) == ["month=8", "month=9"]
+    assert "'9' goes before '10'" in plan.warnings[0]
+
+
+@pytest.mark.parametrize("policy", ["/ KEEP_BY_COUNT 1", "/ KEEP_BY_SIZE 1"])
+def test_values_in_no_known_order_never_expire_by_it(policy: str) -> None:
+    """When no value is of the field's type, nothing expires by count or size, and each reason says why."""
+    rows = [partition(f"day={value}") for value in ("30-11-2026", "01-12-2026")]
+    plan = expiry(*rows, by=policies(policy), fields=("day",), field_types={"day": "timestamp-micros"})
+    assert expired(plan) == []
+    assert reasons(plan)["day=01-12-2026"] == "kept: '01-12-2026' has no place among the timestamps of day"
+
+
+def test_a_hive_style_table_expires_whether_or_not_its_properties_say_so() -> None:
+    """Paths that name their fields are hive style, however the switch is written."""
+    plan = plan_expiry(
+        statistics(*(partition(f"month={month}") for month in (8, 9, 10))),
+        policies("/ KEEP_BY_COUNT 1"),
+        scheme=PartitionScheme.from_properties({"hoodie.table.partition.fields": "month"}),
+        field_types={"month": "int"},
+        pending={},
+        basis=basis(),
+        zone=UTC,
+        now=NOW,
+        guards=NO_LIMITS,
+    )
+    assert expired(plan) == ["month=8", "month=9"]
+
+
+def test_planning_again_gives_the_same_plan() -> None:
+    """The same statistics and policies give the same plan, with the types of the schema and without."""
+    rows = [partition(f"user_id={user}/ts={ts}") for user in (1, 2) for ts in (9, 10, 11, "x,y")]
+    by = policies("user_id=*/ KEEP_BY_COUNT 1")
+    for types in ({}, {"user_id": "string", "ts": "int"}):
+        assert expiry(*rows, by=by, field_types=types) == expiry(*reversed(rows), by=by, field_types=types)
+
+
 def test_a_held_partition_that_stays_is_not_blocked() -> None:
     """A pending plan is no news for a partition that does not expire."""
     plan = expiry(partition("day=1"), by=policies("/ KEEP_BY_COUNT 1"), fields=("day",), pending={"day=1": "x"})
@@ -229,9 +296,19 @@ def test_guards_can_be_switched_off() -> None:
     assert len(plan.expired) == 2
 
 
-@pytest.mark.parametrize("setting", [{"max_partition_share": 50}, {"max_byte_share": -0.1}, {"clock": "moon"}])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"max_partition_share": 50},
+        {"max_byte_share": -0.1},
+        {"max_partition_share": True},
+        {"max_byte_share": False},
+        {"max_byte_share": float("nan")},
+        {"clock": "moon"},
+    ],
+)
 def test_guards_that_make_no_sense_are_refused(setting: dict[str, object]) -> None:
-    """A share is from 0 to 1, and the clocks are known; the error names the setting."""
+    """A share is a number from 0 to 1, and the clocks are known; the error names the setting."""
     with pytest.raises(InvalidSettingError, match=next(iter(setting))):
         ExpiryGuards(**setting)  # type: ignore[arg-type]
 

@@ -25,9 +25,21 @@ def ordered(*values: str, field_type: str | None) -> list[str]:
         ("timestamp-micros", ["2026-01-02T23:30:00+09:00", "2026-01-02 15:00:00"]),
         ("timestamp", ["999", "1000"]),
         ("string", ["10", "9", "a"]),
-        ("bytes", ["10", "9"]),
+        ("string", ["8", "9", "10", "11"]),
+        ("string", ["08", "9", "010"]),
+        ("string", ["2026-1-2", "2026-01-10"]),
+        ("string", ["1.10", "1.9"]),
+        ("bytes", ["9", "10"]),
+        ("decimal(10,2)", ["9.5", "10.25"]),
+        ("timestamp-micros", ["2026-11-30", "2026-11-30 10:00:00.0"]),
+        ("timestamp-micros", ["2026-9", "2026-11"]),
+        ("timestamp-millis", ["2026-11-30-9", "2026-11-30-10"]),
+        ("local-timestamp-micros", ["2026/11/29/23", "2026/11/30/01"]),
+        ("date", ["2026-09", "2026-11"]),
+        ("long", ["2026/9/30", "2026/11/1"]),
         (None, ["9", "10"]),
         (None, ["10", "9", "a"]),
+        (None, ["2026-9", "2026-11"]),
     ],
 )
 def test_values_compare_by_their_type(field_type: str | None, expected: list[str]) -> None:
@@ -52,6 +64,9 @@ def test_equal_values_are_ordered_by_their_text() -> None:
         ("boolean", "true", "yes"),
         ("date", "2026-01-02", "2026-02-30"),
         ("date", "2026-01-02", "20000"),
+        ("date", "2026-01-02", "02-01-2026"),
+        ("decimal(10,2)", "9.5", "much"),
+        ("int", "2026", "2026-11"),
         ("timestamp", "2026-01-02", "noon"),
     ],
 )
@@ -62,12 +77,72 @@ def test_a_value_of_another_type_has_no_place(field_type: str, good: str, stray:
     assert repr(stray) in order.warnings[0]
 
 
-def test_values_that_are_all_of_another_type_compare_as_text() -> None:
-    """A key generator may write a long as a date: then the text decides, and a warning says so."""
+def test_values_that_a_key_generator_made_dates_of_compare_as_dates() -> None:
+    """A long may be written as a date, with the year first: a warning says how the values compare."""
     order = order_values(["2026-01-03", "2026-01-02"], field="ts", field_type="long")
     expected = (
-        "no value of partition field 'ts' is one of numbers, which its type long asks for: the values compare as text: "
-        "'2026-01-02', '2026-01-03'"
+        "the values of partition field 'ts' are not numbers, which its type long asks for, "
+        "but dates with the year first, and compare as such: '2026-01-02', '2026-01-03'"
     )
     assert (expected,) == order.warnings
-    assert (frozenset(), "text") == (order.strays, order.compared_as)
+    assert (frozenset(), "dates") == (order.strays, order.compared_as)
+
+
+@pytest.mark.parametrize(
+    ("field_type", "values"),
+    [
+        ("timestamp-micros", ["30-11-2026", "01-12-2026"]),
+        ("date", ["30.11.2026", "01.12.2026"]),
+        ("long", ["2026W01", "2026W02"]),
+        ("boolean", ["yes", "no"]),
+    ],
+)
+def test_values_that_are_all_of_another_type_have_no_place(field_type: str, values: list[str]) -> None:
+    """As text they might be in any order, and the newest might go first: none has a place, and a warning says so."""
+    order = order_values(values, field="f", field_type=field_type)
+    assert ({}, frozenset(values)) == (order.keys, order.strays)
+    assert "no value is one, so nothing expires there by count or size" in order.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("field_type", "values", "expected"),
+    [
+        (
+            "string",
+            ["8", "9", "10", "11"],
+            (
+                "partition field 'month' has the type string, but its values are all whole numbers and compare so: "
+                "'9' goes before '10'"
+            ),
+        ),
+        (
+            "string",
+            ["9", "10", "unknown"],
+            "partition field 'month' compares as text, since not all its values are numbers: '10' goes before '9'",
+        ),
+        (
+            "string",
+            ["30-11-2026", "01-12-2026"],
+            (
+                "the values of partition field 'month' look like dates with the day first, but compare as text, which "
+                "does not go by year and month; look at the plan before you apply it: '01-12-2026', '30-11-2026'"
+            ),
+        ),
+    ],
+)
+def test_texts_that_may_surprise_are_named_in_a_warning(field_type: str, values: list[str], expected: str) -> None:
+    """The order of numbers and dates that are written as text is said."""
+    assert (expected,) == order_values(values, field="month", field_type=field_type).warnings
+
+
+@pytest.mark.parametrize(
+    "values", [["08", "09", "10"], ["20261129", "20261130"], ["2026-11-29", "2026-11-30"], ["a", "b"], ["x", "9"]]
+)
+def test_texts_that_compare_as_they_read_need_no_warning(values: list[str]) -> None:
+    """Nothing is said where text, numbers and dates go in the same order."""
+    assert order_values(values, field="f", field_type="string").warnings == ()
+
+
+def test_a_number_of_any_length_is_compared() -> None:
+    """Digits that Python would not read as a number are text."""
+    assert order_values(["9" * 5000, "1"], field="f", field_type="string").compared_as == "text"

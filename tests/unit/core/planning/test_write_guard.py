@@ -22,8 +22,9 @@ OCC = {
 FIRST, SECOND = "20261130000000000", "20261130010000000"
 
 
-def config(*metadata_partitions: str, version: int = 6) -> TableConfig:
+def config(*metadata_partitions: str, version: int = 6, inflight: str = "") -> TableConfig:
     properties = {
+        "hoodie.table.metadata.partitions.inflight": inflight,
         "hoodie.table.version": str(version),
         "hoodie.table.metadata.partitions": ",".join(metadata_partitions),
     }
@@ -32,7 +33,7 @@ def config(*metadata_partitions: str, version: int = 6) -> TableConfig:
 
 def test_a_table_keeps_its_version_and_its_metadata_partitions() -> None:
     """Each metadata partition has its option, true or false as the table has it."""
-    assert table_write_options(config("files", "bloom_filters"), extra={}) == {
+    expected = {
         "hoodie.write.auto.upgrade": "false",
         "hoodie.write.table.version": "6",
         "hoodie.metadata.enable": "true",
@@ -43,6 +44,33 @@ def test_a_table_keeps_its_version_and_its_metadata_partitions() -> None:
         "hoodie.metadata.global.record.level.index.enable": "false",
         "hoodie.metadata.record.level.index.enable": "false",
     }
+    assert expected.items() <= table_write_options(config("files", "bloom_filters"), extra={}).items()
+
+
+def test_a_job_runs_no_table_service_beside_its_own() -> None:
+    """The retention of cleaning and archival is an option of the table's writers, which a job does not know."""
+    options = table_write_options(config("files"), extra={})
+    services = {
+        "hoodie.clean.automatic",
+        "hoodie.clean.async",
+        "hoodie.clean.async.enabled",
+        "hoodie.archive.automatic",
+        "hoodie.archive.async",
+        "hoodie.compact.inline",
+        "hoodie.compact.schedule.inline",
+        "hoodie.log.compaction.inline",
+        "hoodie.clustering.inline",
+        "hoodie.clustering.schedule.inline",
+        "hoodie.clustering.async.enabled",
+        "hoodie.partition.ttl.inline",
+    }
+    assert dict.fromkeys(services, "false").items() <= options.items()
+
+
+def test_a_user_who_knows_the_retention_may_have_a_job_clean() -> None:
+    """Table services are off by default, not for good."""
+    extra = {"hoodie.clean.automatic": "true", "hoodie.clean.commits.retained": "50"}
+    assert extra.items() <= table_write_options(config("files"), extra=extra).items()
 
 
 def test_a_table_without_metadata_table_gets_none() -> None:
@@ -154,3 +182,45 @@ def test_a_live_writer_with_lock_provider_is_not() -> None:
 def test_a_quiet_table_has_no_live_writer() -> None:
     """Nothing pending, nothing in the way."""
     check_no_live_writer(Timeline(instants=()), [], options={})
+
+
+@pytest.mark.parametrize("action", [Action.RESTORE, Action.ROLLBACK, Action.INDEXING])
+@pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
+def test_a_pending_rollback_restore_or_index_build_is_in_the_way(action: Action, state: State) -> None:
+    """They change files or indexes too; the error names the instant."""
+    pending = Timeline.of([instant(FIRST, action, state)])
+    with pytest.raises(PendingActionError, match=f"{FIRST} .{action}, {state.name.lower()}"):
+        check_no_live_writer(pending, [], options={})
+    check_no_live_writer(pending, [], options={}, ignore={FIRST})
+
+
+@pytest.mark.parametrize("action", [Action.RESTORE, Action.INDEXING])
+def test_no_lock_provider_lets_a_job_write_beside_a_restore_or_an_index_build(action: Action) -> None:
+    """A restore takes back what is written beside it, and an index build needs writers that know of the index."""
+    pending = Timeline.of([instant(FIRST, action, State.INFLIGHT)])
+    with pytest.raises(PendingActionError, match="nothing may be written beside"):
+        check_no_live_writer(pending, [], options=OCC)
+
+
+def test_a_lock_provider_keeps_a_job_and_a_rollback_apart() -> None:
+    """A rollback is one of many writers."""
+    check_no_live_writer(Timeline.of([instant(FIRST, Action.ROLLBACK, State.INFLIGHT)]), [], options=OCC)
+
+
+def test_completed_rollbacks_restores_and_index_builds_are_not_in_the_way() -> None:
+    """What is done is done."""
+    actions = (Action.RESTORE, Action.ROLLBACK, Action.INDEXING)
+    check_no_live_writer(Timeline.of(instant(FIRST, one, State.COMPLETED) for one in actions), [], options={})
+
+
+@pytest.mark.parametrize("options", [{}, OCC])
+def test_an_index_that_is_being_built_is_in_the_way(options: dict[str, str]) -> None:
+    """The table's properties name the metadata partitions; so does the error."""
+    building = config("files", inflight="record_index, column_stats")
+    with pytest.raises(PendingActionError, match="metadata partitions column_stats, record_index are inflight"):
+        check_no_live_writer(Timeline(instants=()), [], options=options, config=building)
+
+
+def test_a_table_whose_indexes_are_complete_may_be_written() -> None:
+    """A blank list of inflight partitions is none."""
+    check_no_live_writer(Timeline(instants=()), [], options={}, config=config("files", "column_stats"))

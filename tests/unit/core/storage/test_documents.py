@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from airflow_hudi_maint.core.errors import CorruptTableError, InvalidSettingError
+from airflow_hudi_maint.core.errors import CorruptTableError, DocumentNotFoundError, InvalidSettingError
 from airflow_hudi_maint.core.storage.documents import DocumentStore
 from airflow_hudi_maint.core.storage.filesystem import Storage
+from tests.unit.core.storage.builders import at
 
 
 @pytest.fixture(params=["file", "memory"])
@@ -28,6 +29,32 @@ def test_document_reads_back_by_the_path_that_was_returned(documents: DocumentSt
     assert documents.path("plans", name="20261130053458356-expiry.json") == path
     assert documents.read(path) == {"kind": "expiry"}
     assert documents.read("plans/20261130053458356-expiry.json") == {"kind": "expiry"}
+
+
+def test_local_document_is_read_by_either_spelling(tmp_path: Path) -> None:
+    """A plan's path may be given as a URL, whichever way the table was."""
+    documents = DocumentStore(Storage.open(f"file://{tmp_path}"))
+    path = documents.write("plans", name="20261130053458356-expiry.json", document={"a": 1})
+    assert path == f"{tmp_path}/.hoodie/.airflow_hudi_maint/plans/20261130053458356-expiry.json"
+    for spelling in (path, f"file://{path}", f"file:{path}"):
+        assert documents.read(spelling) == {"a": 1}
+
+
+def test_path_outside_the_location_is_refused(documents: DocumentStore, tmp_path: Path) -> None:
+    """Only documents of this location are read."""
+    for path in (f"{tmp_path}/x.json", f"file://{tmp_path}/x.json", "s3://bucket/x.json", "plans/../../x.json"):
+        with pytest.raises(DocumentNotFoundError, match="does not lie in"):
+            documents.read(path)
+
+
+def test_kept_documents_have_names_of_their_own(documents: DocumentStore) -> None:
+    """Two documents of one stem do not replace each other, the same one is written once, and the newest stay."""
+    first, second = ({"chosen": [number]} for number in (1, 2))
+    paths = {documents.write_kept("plans", stem=f"{at(1)}-expiry", document=one) for one in (first, second, first)}
+    assert len(paths) == 2
+    assert sorted(map(str, (first, second))) == sorted(str(documents.read(path)) for path in paths)
+    newest = documents.write_kept("plans", stem=f"{at(2)}-expiry", document=first, keep=1)
+    assert [documents.path("plans", name=name) for name in documents.names("plans")] == [newest]
 
 
 def test_location_outside_the_table(root: str) -> None:

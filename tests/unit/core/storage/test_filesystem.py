@@ -74,8 +74,9 @@ def test_deleting_twice_is_an_error(storage: Storage) -> None:
     storage.write_atomic("a", b"1")
     storage.delete("a")
 
-    assert not storage.exists("a")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="root/a does not exist"):
+        storage.read_bytes("a")
+    with pytest.raises(FileNotFoundError, match="root/a does not exist"):
         storage.delete("a")
 
 
@@ -85,6 +86,49 @@ def test_an_unknown_scheme_is_refused_by_name() -> None:
         Storage.open("nosuch://bucket/table")
     with pytest.raises(InvalidSettingError, match="base path is empty"):
         Storage.open("")
+
+
+@pytest.mark.parametrize(
+    "spelling", ["{}", "{}/", "file://{}", "file:{}", "file://localhost{}/", "local://{}", "/{}//"]
+)
+def test_a_local_directory_has_one_root(spelling: str, tmp_path: Path) -> None:
+    """Statistics and plans are compared by base path, so however a directory is spelt, its root is the plain path."""
+    storage = Storage.open(spelling.format(tmp_path))
+    storage.write_atomic("file", b"1")
+
+    assert str(tmp_path) == storage.root
+    assert f"{tmp_path}/file" == storage.join("file")
+    assert (tmp_path / "file").exists()
+
+
+def test_a_url_has_one_root() -> None:
+    """A URL keeps its scheme and loses slashes at its end, unless it is nothing else."""
+    assert "memory://bucket/table" == Storage.open("memory://bucket/table//").root
+    assert "memory://" == Storage.open("memory://").root
+    assert "/" == Storage.open("file:///").root
+
+
+@pytest.mark.parametrize("path", ["lake/table", "./table", "file:table", "file://lake/table", "file:", "~/table"])
+def test_a_relative_path_is_refused(path: str) -> None:
+    """A relative path means another directory in each process."""
+    with pytest.raises(InvalidSettingError, match="is a relative path"):
+        Storage.open(path)
+
+
+def test_a_file_system_that_does_not_start_is_a_setting_to_correct() -> None:
+    """A file system may look for its library (HDFS) or its server (FTP) when it is opened, and fail."""
+
+    class Unusable(fsspec.AbstractFileSystem):
+        protocol = "unusable"
+
+        def __init__(self, **_: object) -> None:
+            raise OSError("Unable to load libjvm")
+
+    fsspec.register_implementation("unusable", Unusable, clobber=True)
+    with pytest.raises(
+        InvalidSettingError, match="No file system opens 'unusable://host/table': Unable to load libjvm"
+    ):
+        Storage.open("unusable://host/table")
 
 
 def test_a_failure_of_the_storage_is_transient_and_names_the_path(tmp_path: Path) -> None:
@@ -119,3 +163,14 @@ def test_a_write_that_fails_leaves_the_old_content(tmp_path: Path, monkeypatch: 
 
     assert b"old" == storage.read_bytes("file")
     assert ["file"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_a_checksum_of_hadoops_does_not_outlive_the_file_that_it_belongs_to(tmp_path: Path) -> None:
+    """Hadoop refuses to read a local file whose side file has another checksum: replacing or deleting takes both."""
+    storage = Storage.open(str(tmp_path))
+    for act in (lambda: storage.write_atomic("file", b"new"), lambda: storage.delete("file")):
+        (tmp_path / "file").write_bytes(b"old")
+        (tmp_path / ".file.crc").write_bytes(b"crc\0")
+        act()
+
+        assert not (tmp_path / ".file.crc").exists()

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from airflow_hudi_maint.core.errors import CorruptTableError, StorageError, UnknownColumnError
+from airflow_hudi_maint.core.errors import CorruptTableError, StorageError
 from airflow_hudi_maint.core.storage import footers
 from airflow_hudi_maint.core.storage.filesystem import Storage
 from tests.unit.core.storage.builders import at, parquet
@@ -17,10 +17,9 @@ def storage(request: pytest.FixtureRequest) -> Storage:
     return Storage.open(f"memory://footers-{request.node.name}")
 
 
-def test_rows_and_greatest_commit_time(storage: Storage) -> None:
-    """Rows are counted over all row groups, and the greatest commit time is found in any of them."""
+def test_greatest_commit_time(storage: Storage) -> None:
+    """The greatest commit time is found in any row group."""
     storage.write_atomic("a.parquet", parquet([at(1), at(3), at(2), at(2), at(1)]))
-    assert footers.row_count(storage, path="a.parquet") == 5
     assert footers.max_commit_time(storage, path="a.parquet") == at(3)
 
 
@@ -28,9 +27,6 @@ def test_row_groups_without_statistics_are_read(storage: Storage) -> None:
     """A writer may leave the statistics out; then the column itself tells."""
     storage.write_atomic("a.parquet", parquet([at(1), at(3), at(2)], statistics=False))
     assert footers.max_commit_time(storage, path="a.parquet") == at(3)
-    assert footers.null_counts(storage, path="a.parquet", columns=["_hoodie_commit_time"]) == {
-        "_hoodie_commit_time": None
-    }
 
 
 def test_file_without_rows_or_meta_columns_has_no_commit_time(storage: Storage) -> None:
@@ -47,16 +43,6 @@ def test_file_without_rows_or_meta_columns_has_no_commit_time(storage: Storage) 
     assert footers.max_commit_time(storage, path="empty.parquet") is None
     paths = ["plain.parquet", "empty.parquet", "broken.parquet", "absent.parquet"]
     assert footers.max_commit_times(storage, paths=paths) == dict.fromkeys(paths)
-
-
-def test_nulls_are_counted(storage: Storage) -> None:
-    """Nulls of a column are summed over row groups; a column that is not there is named."""
-    content = parquet([at(1)] * 3, extra={"fare": [1.0, None, None], "place": [{"city": "a"}, {"city": None}, None]})
-    storage.write_atomic("a.parquet", content)
-    counts = footers.null_counts(storage, path="a.parquet", columns=["fare", "_hoodie_commit_time", "place.city"])
-    assert counts == {"fare": 2, "_hoodie_commit_time": 0, "place.city": 2}
-    with pytest.raises(UnknownColumnError, match=r"a\.parquet has no column 'fares'"):
-        footers.null_counts(storage, path="a.parquet", columns=["fares"])
 
 
 def test_columns_and_their_types_in_avro_words(storage: Storage) -> None:
@@ -90,7 +76,6 @@ def test_columns_and_their_types_in_avro_words(storage: Storage) -> None:
         "list": "array",
         "place": "record",
     }
-    assert footers.column_names(storage, path="a.parquet") == tuple(one.name for one in columns)
     assert footers.avro_schema(storage, path="a.parquet") is None
 
 
@@ -128,13 +113,13 @@ def test_broken_file_is_named(storage: Storage, content: bytes) -> None:
     """A file that is no Parquet is a terminal error that names it."""
     storage.write_atomic("day=1/a.parquet", content)
     with pytest.raises(CorruptTableError, match=r"day=1/a\.parquet is no Parquet file"):
-        footers.row_count(storage, path="day=1/a.parquet")
+        footers.max_commit_time(storage, path="day=1/a.parquet")
 
 
 def test_missing_file_and_failing_storage_are_no_broken_file(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing file stays FileNotFoundError, and a read that fails is worth another try."""
     with pytest.raises(FileNotFoundError):
-        footers.row_count(storage, path="a.parquet")
+        footers.max_commit_time(storage, path="a.parquet")
     storage.write_atomic("a.parquet", parquet([at(1)]))
 
     def failing(*_: object, **__: object) -> None:
@@ -142,4 +127,4 @@ def test_missing_file_and_failing_storage_are_no_broken_file(storage: Storage, m
 
     monkeypatch.setattr(storage._fs, "open", failing)  # noqa: SLF001 where a network fails
     with pytest.raises(StorageError, match="reset by peer"):
-        footers.row_count(storage, path="a.parquet")
+        footers.max_commit_time(storage, path="a.parquet")

@@ -8,7 +8,7 @@ import fastavro
 import pytest
 
 from airflow_hudi_maint.core.errors import CorruptTableError
-from airflow_hudi_maint.core.model.commit import Operation
+from airflow_hudi_maint.core.model.commit import Operation, RollbackMetadata
 from airflow_hudi_maint.core.storage import instants
 
 _SCHEMA = {"type": "record", "name": "r", "fields": [{"name": "operationType", "type": ["null", "string"]}]}
@@ -64,11 +64,12 @@ def test_metadata_of_another_shape_is_corrupt() -> None:
         instants.commit_metadata({"partitionToWriteStats": {"a": [{}]}}, name="x")
 
 
-def test_rollback_and_restore_name_their_partitions() -> None:
-    """A restore is many rollbacks; their partitions are joined."""
-    rollback = {"partitionMetadata": {"a": {}, "b": {}}}
+def test_rollback_names_what_it_undid_and_where() -> None:
+    """A rollback tells the instants that it undid and the partitions that it took files from; less is no rollback."""
+    record = {"commitsRollback": ["20261130053458356"], "partitionMetadata": {"a": {}, "b": {}}}
 
-    assert frozenset({"a", "b"}) == instants.rolled_back_partitions(rollback, name="x")
-    assert frozenset({"a", "b"}) == instants.rolled_back_partitions(
-        {"hoodieRestoreMetadata": {"1": [rollback]}}, name="x"
-    )
+    expected = RollbackMetadata(undone=("20261130053458356",), partitions=frozenset({"a", "b"}))
+    assert expected == instants.rollback_metadata(record, name="x")
+    for broken in ({}, {**record, "commitsRollback": None}, {**record, "partitionMetadata": None}):
+        with pytest.raises(CorruptTableError, match="x is no rollback metadata"):
+            instants.rollback_metadata(broken, name="x")

@@ -176,7 +176,7 @@ def test_policy_keys_are_set_and_removed(storage: Storage) -> None:
     assert after == load_properties(storage)
     assert after[EXPLICIT_POLICIES_KEY] == policies
     assert storage.read_bytes(PROPERTIES_PATH).startswith(SOUND)
-    assert not storage.exists(BACKUP_PATH)
+    assert "hoodie.properties.backup" not in {entry.name for entry in storage.list(".hoodie")}
     update_properties(storage, set={}, remove=[EXPLICIT_POLICIES_KEY, DEFAULT_VALUE_KEY])
     assert storage.read_bytes(PROPERTIES_PATH) == SOUND
 
@@ -211,7 +211,7 @@ def test_backup_that_a_dead_writer_left_mends_the_file(storage: Storage) -> None
     after = update_properties(storage, set={DEFAULT_VALUE_KEY: "9"}, wait_seconds=0)
     assert after == load_properties(storage)
     assert storage.read_bytes(PROPERTIES_PATH) == SOUND + f"{DEFAULT_VALUE_KEY}=9\n".encode()
-    assert not storage.exists(BACKUP_PATH)
+    assert "hoodie.properties.backup" not in {entry.name for entry in storage.list(".hoodie")}
 
 
 def _interfere(
@@ -237,7 +237,7 @@ def test_change_by_somebody_else_is_kept(storage: Storage, monkeypatch: pytest.M
     after = update_properties(storage, set={DEFAULT_VALUE_KEY: "9"}, wait_seconds=0)
     assert (after["theirs"], after[DEFAULT_VALUE_KEY]) == ("2", "9")
     assert load_properties(storage) == after
-    assert not storage.exists(BACKUP_PATH)
+    assert "hoodie.properties.backup" not in {entry.name for entry in storage.list(".hoodie")}
 
 
 def test_file_that_keeps_changing_is_left_alone(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:

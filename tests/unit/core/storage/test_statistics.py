@@ -2,15 +2,20 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import tracemalloc
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from airflow_hudi_maint.core.errors import InvalidSettingError
+from airflow_hudi_maint.core.errors import CorruptTableError, InvalidSettingError, StorageError
+from airflow_hudi_maint.core.model.file_slice import BaseFile, FileSlice, LogFile
 from airflow_hudi_maint.core.model.statistics import PartitionStatistics, TableStatistics
+from airflow_hudi_maint.core.model.timeline import Timeline
+from airflow_hudi_maint.core.storage.dating import Dating
 from airflow_hudi_maint.core.storage.documents import DocumentStore
 from airflow_hudi_maint.core.storage.statistics import (
     gather_statistics,
@@ -118,12 +123,39 @@ def test_pending_compaction_counts_base_file_and_all_logs(base_path: str, versio
     assert row.last_modified_instant == at(4)
 
 
-@pytest.mark.parametrize(("mode", "limit"), [("partial", 100), ("full", 0)])
-def test_settings_are_checked(mode: str, limit: int) -> None:
+@pytest.mark.parametrize(
+    ("mode", "limit", "message"),
+    [
+        ("partial", 100, "mode 'partial' is unknown; expected one of auto, full, incremental"),
+        ("full", 0, "small_file_bytes=0; expected at least 1"),
+    ],
+)
+def test_settings_are_checked(mode: str, limit: int, message: str) -> None:
     """An unknown mode and a limit below one byte are refused before anything is read."""
     builder = TableBuilder(base_path="memory://settings/trips")
-    with pytest.raises(InvalidSettingError, match=f"{mode}.*{limit}"):
-        gather_statistics(builder.open(), now=NOW, mode=mode, small_file_bytes=limit)  # type: ignore[arg-type]
+    with pytest.raises(InvalidSettingError, match=f"^{message}$"):
+        gather_statistics(builder.open(), now=NOW, mode=mode, small_file_bytes=limit)
+
+
+def test_instant_that_vanishes_meanwhile_is_worth_another_try(base_path: str) -> None:
+    """The archiver may take a commit between listing and reading: with a fresh timeline nothing is wrong."""
+
+    class Archived(HudiTable):
+        def timeline(self) -> Timeline:
+            listed = super().timeline()
+            builder.archive(at(2))
+            return listed
+
+    builder = TableBuilder(base_path=base_path)
+    builder.commit(at(1), {ONE: [("f1-0", 10)], TWO: [("f2-0", 10)]})
+    first = full(builder)
+    builder.commit(at(2), replaced={ONE: ["f1-0"]}, operation="DELETE_PARTITION")
+    for previous in (None, first):
+        with pytest.raises(
+            StorageError, match=rf"vanished while it was read.*{at(2)}_{at(2)}\.replacecommit.*try again"
+        ):
+            gather_statistics(Archived.open(base_path), now=NOW, previous=previous)
+        builder.commit(at(2), replaced={ONE: ["f1-0"]}, operation="DELETE_PARTITION")
 
 
 # ----------------------------------------------------------------------------------------- incremental
@@ -176,6 +208,48 @@ def test_pending_commit_that_turns_up_with_an_earlier_completion_is_caught(base_
     first = full(builder)
     builder.commit(at(2), {TWO: [("f2-0", 20)]}, completion=at(4))
     assert dates(since(builder, first)) == {ONE: at(3), TWO: at(2)}
+
+
+@pytest.mark.parametrize("completion", [at(5), at(7)])
+def test_commit_of_a_clock_that_is_behind_is_caught(base_path: str, version: int, completion: str) -> None:
+    """A writer's clock may be behind another's, and an hour repeats when summer time ends."""
+    builder = TableBuilder(base_path=base_path, version=version)
+    builder.commit(at(1), {ONE: [("f1-0", 10)], TWO: [("f2-0", 20)]})
+    builder.commit(at(6), {ONE: [("f1-0", 11)]})
+    first = full(builder)
+    builder.commit(at(4), {TWO: [("f2-0", 21)]}, completion=completion)
+    second = since(builder, TableStatistics.from_json(first.to_json(), name="s.json"))
+    assert (second.reason, dates(second)) == (
+        f"1 instants since {at(6)} touched 1 partitions",
+        {ONE: at(6), TWO: at(4)},
+    )
+    assert since(builder, second).reason == f"nothing new since {at(6)}"
+
+
+def test_watermark_that_does_not_tell_what_it_saw_is_compared_with(base_path: str, version: int) -> None:
+    """Statistics without the instants seen still tell what is new, by times and by what was pending."""
+    builder = TableBuilder(base_path=base_path, version=version)
+    builder.commit(at(1), {ONE: [("f1-0", 10)]})
+    builder.pending(at(2), "commit")
+    builder.commit(at(3), {ONE: [("f1-0", 11)]}, completion=at(5))
+    document = json.loads(json.dumps(full(builder).to_json()))
+    del document["as_of"]["seen"]
+    first = TableStatistics.from_json(document, name="s.json")
+    builder.commit(at(2), {TWO: [("f2-0", 20)]}, completion=at(4))
+    builder.commit(at(6), {ONE: [("f1-0", 12)]})
+    second = since(builder, first)
+    assert (second.reason, dates(second)) == (
+        f"2 instants since {at(3)} touched 2 partitions",
+        {ONE: at(6), TWO: at(2)},
+    )
+
+
+def test_one_directory_is_one_table_however_it_is_spelt(tmp_path: Path) -> None:
+    """Statistics that were gathered by path serve a table that is given as a URL, and the other way round."""
+    builder = TableBuilder(base_path=str(tmp_path / "trips"))
+    builder.commit(at(1), {ONE: [("f1-0", 10)]})
+    table = HudiTable.open(f"file://{tmp_path}/trips/")
+    assert gather_statistics(table, now=NOW, previous=full(builder)).gathered == "incremental"
 
 
 def test_dropped_partition_drops_out(base_path: str, version: int) -> None:
@@ -238,6 +312,31 @@ def test_archived_history_needs_a_full_gather(base_path: str, version: int) -> N
     second = since(builder, first)
     assert second.reason == f"the active timeline starts at {at(3)} and no longer reaches back to {at(1)}"
     assert dates(second) == {ONE: at(3), TWO: at(2)}
+
+
+def test_savepointed_commit_does_not_reach_back(base_path: str, version: int) -> None:
+    """With ``hoodie.archive.beyond.savepoint`` an old commit stays while younger ones are archived."""
+    builder = TableBuilder(base_path=base_path, version=version)
+    builder.commit(at(1), {ONE: [("f1-0", 10)]})
+    builder.instant(at(1), "savepoint", {})
+    builder.commit(at(2), {TWO: [("f2-0", 10)]})
+    first = full(builder)
+    builder.commit(at(3), {ONE: [("f1-0", 12)]})
+    builder.commit(at(4), {TWO: [("f2-0", 13)]})
+    assert since(builder, first).gathered == "incremental"
+    builder.archive(at(2))
+    builder.archive(at(3))
+    second = since(builder, first)
+    assert second.reason == f"the active timeline starts at {at(4)} and no longer reaches back to {at(2)}"
+    assert dates(second) == {ONE: at(3), TWO: at(4)}
+
+
+def test_young_table_with_a_savepoint_is_gathered_incrementally(base_path: str) -> None:
+    """As long as every commit is savepointed, the first one is where the timeline starts."""
+    builder = TableBuilder(base_path=base_path)
+    builder.commit(at(1), {ONE: [("f1-0", 10)]})
+    builder.instant(at(1), "savepoint", {})
+    assert since(builder, full(builder)).reason == f"nothing new since {at(1)}"
 
 
 def test_pending_instant_that_is_gone_needs_older_history(base_path: str) -> None:
@@ -322,6 +421,22 @@ def test_footers_date_a_clustered_partition_whose_writes_are_archived(base_path:
     assert dates(full(builder)) == {ONE: at(2), TWO: at(4)}
 
 
+def test_empty_file_of_a_completed_commit_is_broken(base_path: str, version: int) -> None:
+    """Read as a record it would say that the commit touched nothing."""
+    builder = TableBuilder(base_path=base_path, version=version)
+    builder.commit(at(1), {ONE: [("f1-0", 10)]})
+    first = full(builder)
+    builder.commit(at(2), {TWO: [("f2-0", 20)]})
+    done = f"_{at(2)}" if version >= 8 else ""
+    builder.put(f"{builder.timeline_folder}/{at(2)}{done}.commit", b"")
+    second = since(builder, first)
+    assert second.reason == f"instant {at(2)} (commit, completed) cannot be read"
+    assert dates(second) == {ONE: at(1), TWO: at(2)}
+    table = builder.open()
+    with pytest.raises(CorruptTableError, match=rf"{at(2)}{done}\.commit is an empty file of a completed instant"):
+        table.commit_metadata_of(table.timeline().completed)
+
+
 @pytest.mark.parametrize("content", [b"no parquet at all", parquet([], extra={})], ids=["broken", "no rows"])
 def test_footer_that_does_not_tell_keeps_the_younger_date(base_path: str, content: bytes) -> None:
     """A file that cannot be dated counts by its own instant: too young a date keeps data."""
@@ -343,6 +458,84 @@ def test_earlier_statistics_date_what_is_archived(base_path: str) -> None:
     builder.commit(at(5), {TWO: [("f5-0", 15)]})
     second = gather_statistics(builder.open(), now=NOW, previous=first)
     assert (second.gathered, dates(second)) == ("full", {ONE: at(1), TWO: at(5)})
+
+
+def test_commit_that_was_pending_is_not_known_to_earlier_statistics(base_path: str, version: int) -> None:
+    """A commit that completes after statistics and is archived before the next counts, though it is older than they."""
+    builder = TableBuilder(base_path=base_path, version=version)
+    builder.commit(at(1), {ONE: [("f1-0", 10)]})
+    builder.pending(at(2), "commit")
+    builder.commit(at(3), {TWO: [("f2-0", 10)]})
+    first = full(builder)
+    builder.commit(at(2), {ONE: [("f1-0", 11)]}, completion=at(4))
+    builder.commit(at(5), {TWO: [("f2-0", 11)]})
+    for instant in (at(1), at(2), at(3)):
+        builder.archive(instant)
+    second = gather_statistics(builder.open(), now=NOW, previous=first)
+    assert (second.gathered, dates(second)) == ("full", {ONE: at(2), TWO: at(5)})
+
+
+@pytest.fixture
+def updated_and_archived(tmp_path: Path) -> tuple[TableBuilder, TableStatistics]:
+    """A merge-on-read table of version 6 whose delta commit of second 20 is archived, and its statistics of before."""
+    builder = TableBuilder(base_path=str(tmp_path / "trips"), version=6, merge_on_read=True)
+    builder.commit(at(1), {ONE: [("f1-0", 100)], TWO: [("f2-0", 100)]})
+    first = full(builder)
+    builder.commit(at(20), logs={ONE: [("f1-0", at(1), 50)]})
+    builder.commit(at(30), {"day=2026-11-03": [("f3-0", 100)]})
+    builder.commit(at(40), {"day=2026-11-03": [("f3-0", 110)]})
+    assert dates(full(builder))[ONE] == at(20)
+    builder.archive(at(1))
+    builder.archive(at(20))
+    return builder, first
+
+
+def modify_log(builder: TableBuilder, *, when: datetime) -> None:
+    (log,) = Path(builder.base_path, ONE).glob(".f1-0_*.log.*")
+    os.utime(log, (when.timestamp(), when.timestamp()))
+
+
+@pytest.mark.parametrize(
+    ("when", "expected"),
+    [
+        pytest.param(datetime(2026, 11, 30, 10, 0, 21, tzinfo=UTC), at(21), id="by the file's time"),
+        pytest.param(datetime(2026, 11, 30, 11, tzinfo=UTC), at(30), id="by the start of the timeline"),
+    ],
+)
+def test_log_file_whose_delta_commit_is_archived_counts(
+    updated_and_archived: tuple[TableBuilder, TableStatistics], when: datetime, expected: str
+) -> None:
+    """Neither the name nor an active commit tells of the update: the log file's time does, and being archived does."""
+    builder, first = updated_and_archived
+    modify_log(builder, when=when)
+    for previous in (None, first):
+        statistics = gather_statistics(builder.open(), now=NOW, previous=previous)
+        assert dates(statistics) == {ONE: expected, TWO: at(1), "day=2026-11-03": at(40)}
+
+
+def test_time_of_a_log_file_is_told_in_the_zone_of_the_table(
+    updated_and_archived: tuple[TableBuilder, TableStatistics],
+) -> None:
+    """Instants are stamped in local time: a file of 9 h 0 min 22 s UTC is one of 10 h 0 min 22 s in Berlin."""
+    builder, _ = updated_and_archived
+    properties = builder.storage.read_bytes(".hoodie/hoodie.properties")
+    builder.put(".hoodie/hoodie.properties", properties.replace(b"timezone=UTC", b"timezone=LOCAL"))
+    modify_log(builder, when=datetime(2026, 11, 30, 9, 0, 22, tzinfo=UTC))
+    table = HudiTable.open(builder.base_path, local_zone=ZoneInfo("Europe/Berlin"))
+    assert dates(gather_statistics(table, now=NOW))[ONE] == at(22)
+
+
+def test_log_file_without_a_time_counts_by_the_start_of_the_timeline(
+    updated_and_archived: tuple[TableBuilder, TableStatistics],
+) -> None:
+    """Not every storage tells when a file was written."""
+    builder, _ = updated_and_archived
+    table = builder.open()
+    log = LogFile(name="l", file_id="f1-0", instant=at(1), version=1, write_token="", bytes=50)
+    base = BaseFile(name="b", file_id="f1-0", instant=at(1), bytes=100)
+    one = FileSlice(partition_path=ONE, file_id="f1-0", base_instant=at(1), base_file=base, log_files=(log,))
+    dating = Dating(table=table, timeline=table.timeline())
+    assert dating.resolve({ONE: dating.clues(ONE, slices=(one,))}) == {ONE: at(30)}
 
 
 def test_log_file_counts_as_a_modification(base_path: str, version: int) -> None:
@@ -450,6 +643,50 @@ def test_broken_statistics_are_skipped(base_path: str, caplog: pytest.LogCapture
         assert newest_statistics(documents) == statistics
     assert f"{at(8)}.json" in caplog.text
     assert f"{at(9)}.json" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"as_of": {"requested_time": None, "completion_time": None, "pending": []}},
+        {"as_of": {"requested_time": at(9), "completion_time": 3, "pending": []}},
+        {"as_of": {"requested_time": at(9), "completion_time": None, "pending": [1]}},
+        {"as_of": {"requested_time": at(9), "completion_time": None, "pending": [], "seen": [None]}},
+        {"as_of": []},
+        {"partitions": [1]},
+        {"partitions": None},
+    ],
+)
+def test_statistics_of_wrong_types_are_broken(tmp_path: Path, broken: dict[str, object]) -> None:
+    """A document that was written by hand is found out when it is read, not when its values are compared."""
+    builder = TableBuilder(base_path=str(tmp_path / "trips"))
+    builder.commit(at(1), {ONE: [("f1-0", 10)]})
+    document = {**full(builder).to_json(), **broken}
+    with pytest.raises(CorruptTableError, match=r"s\.json is a broken statistics document"):
+        TableStatistics.from_json(document, name="s.json")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("relative_path", None),
+        ("last_modified_instant", 20261130100001000),
+        ("total_bytes", "10"),
+        ("file_groups", 1.0),
+        ("log_files", None),
+        ("log_bytes", True),
+        ("data_file_bytes", [10, "20"]),
+        ("data_file_bytes", 10),
+    ],
+)
+def test_row_of_wrong_types_is_broken(tmp_path: Path, key: str, value: object) -> None:
+    """The same for a row."""
+    builder = TableBuilder(base_path=str(tmp_path / "trips"))
+    builder.commit(at(1), {ONE: [("f1-0", 10)]})
+    document = json.loads(json.dumps(full(builder).to_json()))
+    document["partitions"][0][key] = value
+    with pytest.raises(CorruptTableError, match=r"s\.json is a broken statistics document"):
+        TableStatistics.from_json(document, name="s.json")
 
 
 def test_pruning_keeps_the_newest(base_path: str) -> None:
