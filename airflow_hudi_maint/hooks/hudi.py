@@ -111,6 +111,7 @@ class HudiHook(BaseHook):
             "java_home": settings.java_home,
             "driver_memory": settings.driver_memory,
             "master": settings.master,
+            "time_zone": settings.timeline_zone,
             "cache_dir": Path(settings.cache_dir) if settings.cache_dir else None,
             "repositories": settings.repositories or None,
             "work_dir": Path(settings.work_dir) if settings.work_dir else None,

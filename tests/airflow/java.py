@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _SCRIPT = """#!/bin/sh
 echo "$$ $@" >> '{log}'
-case "$1" in -version) echo 'openjdk version "17.0.9"' >&2; exit 0;; esac
+case " $* " in *" -version "*) echo 'openjdk version "17.0.9"' >&2; exit 0;; esac
 sleep 600
 """
 

@@ -48,7 +48,8 @@ class LocalSparkEngine:
 
     A job dies with the process that submitted it, so that a worker that is killed leaves no Spark behind.
     ``spark_conf`` may hold credentials: it reaches Spark through a file that only this user can read, and is not in
-    the ``repr``.
+    the ``repr``. ``time_zone`` (an IANA name) is the zone that the job stamps instants in; None means this machine's,
+    which has to be that of the table's other writers where the table does not say UTC.
     """
 
     python: str = sys.executable
@@ -60,6 +61,7 @@ class LocalSparkEngine:
     cache_dir: Path | None = None
     repositories: Sequence[str] = field(default=(), repr=False)
     work_dir: Path | None = None
+    time_zone: str | None = None
     jobs_dir: Path = JOBS
 
     @property
@@ -202,6 +204,8 @@ class LocalSparkEngine:
         environment[PARENT_PID_VARIABLE] = str(os.getpid())
         if is_local(self.master):
             environment["SPARK_LOCAL_IP"] = "127.0.0.1"
+        if self.time_zone:
+            environment["TZ"] = self.time_zone  # the JVM's default zone follows it
         return environment
 
 

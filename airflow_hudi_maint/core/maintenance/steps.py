@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.core.engines.base import JobOutcome, run_job
 from airflow_hudi_maint.core.engines.bundle import bundle_version, check_bundle
-from airflow_hudi_maint.core.errors import EngineError, HudiMaintError, PlanOutdatedError
+from airflow_hudi_maint.core.errors import EngineError, HudiMaintError, InvalidSettingError, PlanOutdatedError
 from airflow_hudi_maint.core.model.commit import Operation
 from airflow_hudi_maint.core.model.instant import WRITE_ACTIONS, Action, Instant
 from airflow_hudi_maint.core.model.job import JobKind, JobRequest, JobStatus, JobTotals
@@ -174,6 +174,10 @@ def run_step_job(
     and EngineError when the timeline does not show the effect, whatever the job's exit code was.
     """
     options = check_writable(workspace, timeline=timeline, ignore=step_job.ignore)
+    engine = workspace.engine()
+    if engine.bundle != workspace.bundle:
+        msg = f"The engine runs bundle {engine.bundle}, and the table was checked against {workspace.bundle}; name one"
+        raise InvalidSettingError(msg)
     request = JobRequest(
         kind=step_job.kind,
         base_path=workspace.table.base_path,
@@ -184,7 +188,7 @@ def run_step_job(
         name=job.application_name or "",
     )
     outcome = run_job(
-        workspace.engine(),
+        engine,
         request,
         on_submitted=job.on_submitted,
         log=workspace.log,

@@ -98,7 +98,7 @@ def open_workspace(
     return Workspace(
         table=table,
         documents=documents,
-        engine=engine or (lambda: _local_engine(bundle)),
+        engine=engine or (lambda: _local_engine(bundle, time_zone=timeline_zone)),
         bundle=bundle,
         write_options=dict(write_options or {}),
         log=log,
@@ -111,10 +111,10 @@ def _folder_of(table: HudiTable) -> str:
     return f"{table.config.name}-{digest}"
 
 
-def _local_engine(bundle: str) -> Engine:
+def _local_engine(bundle: str, *, time_zone: str | None) -> Engine:
     from airflow_hudi_maint.core.engines.local import LocalSparkEngine
 
-    return LocalSparkEngine(bundle=bundle)
+    return LocalSparkEngine(bundle=bundle, time_zone=time_zone)
 
 
 def _zone(name: str | None) -> tzinfo | None:

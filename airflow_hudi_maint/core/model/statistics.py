@@ -36,7 +36,7 @@ class PartitionStatistics:
     base_file_bytes: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        # Spelt out: thousands of rows are read back, and a loop over them would be a tenth of an incremental gather.
+        # Spelt out for speed: an incremental gather reads back thousands of rows in a few milliseconds.
         if not (
             type(self.partition_path) is type(self.last_modified_instant) is str
             and type(self.total_bytes) is type(self.file_group_count) is int

@@ -116,11 +116,6 @@ class DocumentStore:
         found = (entry.name for entry in entries if not entry.is_directory and not entry.name.startswith("."))
         return tuple(sorted(name for name in found if name.endswith(suffix)))
 
-    def newest(self, folder: Folder, *, suffix: str = _SUFFIX) -> str | None:
-        """The full path of the document of the latest instant whose name ends with ``suffix``, or None."""
-        names = self.names(folder, suffix=suffix)
-        return self.path(folder, name=names[-1]) if names else None
-
     def delete(self, folder: Folder, *, name: str) -> None:
         """Delete a document; one that is gone already is none to delete."""
         try:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -479,3 +480,15 @@ def test_the_job_starts_in_its_own_session(jobs: FakeJobs) -> None:
     report = engine.report(handle)
     assert report is not None
     assert report.rows[0]["session"] == report.rows[0]["pid"] != os.getsid(0)
+
+
+def test_instants_are_stamped_in_the_zone_that_is_given(jobs: FakeJobs) -> None:
+    """A table that is written in another zone than this machine's gets instants of that zone: Java follows TZ."""
+    jobs.script("report(rows=[dict(os.environ)])")
+    engine = replace(jobs.engine(), time_zone="Asia/Tokyo")
+    handle = jobs.submit(engine)
+    ended(engine, handle)
+    report = engine.report(handle)
+
+    assert report is not None
+    assert report.rows[0]["TZ"] == "Asia/Tokyo"

@@ -11,7 +11,7 @@ import pytest
 
 from airflow_hudi_maint.core import maintenance
 from airflow_hudi_maint.core.engines.bundle import DEFAULT_BUNDLE
-from airflow_hudi_maint.core.errors import PendingActionError, PlanOutdatedError
+from airflow_hudi_maint.core.errors import InvalidSettingError, PendingActionError, PlanOutdatedError
 from airflow_hudi_maint.core.maintenance import JobControl, Workspace
 from airflow_hudi_maint.core.model.job import JobHandle, JobProgress, JobReport, JobRequest, JobStatus
 from airflow_hudi_maint.core.model.plan import ClusteringSettings
@@ -351,3 +351,12 @@ def test_our_own_unfinished_rollback_does_not_block_a_retry(table: TableBuilder)
     )
 
     assert Outcome.DONE is reported.report.outcome
+
+
+def test_an_engine_with_another_bundle_is_refused(table: TableBuilder) -> None:
+    """The bundle that was checked against the table has to be the one that runs."""
+    engine = FakeEngine(bundle="org.apache.hudi:hudi-spark3.5-bundle_2.12:0.15.0")
+
+    with pytest.raises(InvalidSettingError, match=r"0\.15\.0"):
+        maintenance.expire_partitions(_workspace(table, engine), now=NOW, job=JobControl(), policies=_keep(5))
+    assert [] == engine.requests

@@ -63,7 +63,6 @@ def test_location_outside_the_table(root: str) -> None:
     path = documents.write("reports", name="20261130053458356-expire.json", document={"a": 1})
     assert path == f"{root}-documents/reports/20261130053458356-expire.json"
     assert documents.read(path) == {"a": 1}
-    assert documents.newest("reports") == path
 
 
 def test_statistics_are_compact_and_the_rest_is_for_people(documents: DocumentStore) -> None:
@@ -86,9 +85,9 @@ def test_name_that_is_no_unicode_survives(documents: DocumentStore) -> None:
         assert documents.read(path) == {"partition": "day=\udcff"}
 
 
-def test_names_and_the_newest(documents: DocumentStore) -> None:
+def test_names_come_oldest_first(documents: DocumentStore) -> None:
     """Names come oldest instant first, and a suffix picks the kind; instants of seconds and of milliseconds mix."""
-    assert (documents.names("plans"), documents.newest("plans")) == ((), None)
+    assert documents.names("plans") == ()
     for name in ("20261130053459-expiry.json", "20261130053458356-expiry.json", "20261201000000000-clustering.json"):
         documents.write("plans", name=name, document={})
     documents.storage.write_atomic(f"{documents.folder}/plans/.20261202.json.tmp", b"")
@@ -96,10 +95,6 @@ def test_names_and_the_newest(documents: DocumentStore) -> None:
         "20261130053458356-expiry.json",
         "20261130053459-expiry.json",
     )
-    assert documents.newest("plans", suffix="-expiry.json") == documents.path(
-        "plans", name="20261130053459-expiry.json"
-    )
-    assert documents.newest("plans") == documents.path("plans", name="20261201000000000-clustering.json")
 
 
 def test_broken_document_is_named(documents: DocumentStore) -> None:
