@@ -20,7 +20,7 @@ demo: setup ## Write a Hudi table of 336,776 flights and let the DAG maintain it
 test: setup lint ## Run every check and test, with Spark, Hudi and Airflow
 	@$(PY) -m pytest
 
-check: setup lint ## Run the fast part: lint, unit and property tests; no JVM, no Airflow
+check: setup lint ## Run the fast part: lint, unit and property tests; no JVM, no Airflow server
 	@$(PY) -m pytest tests/unit tests/property -m "not spark and not airflow and not slow"
 
 lint: setup ## Check style, format, types and the layers
