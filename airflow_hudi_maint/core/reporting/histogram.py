@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _WIDTH, _HEIGHT = 980, 270
-_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 12, 34, 44
+_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 34, 34, 44
 _MAX_BINS = 16
 _STEPS = (0.125, 0.25, 0.5, 1, 2, 4)  # widths of a bin in powers of two
 _MAX_LABELS = 9

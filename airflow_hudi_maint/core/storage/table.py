@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 
-from airflow_hudi_maint.core.errors import UnknownPartitionError
+from airflow_hudi_maint.core.errors import UnknownPartitionError, UnsupportedTableError
 from airflow_hudi_maint.core.model.commit import CommitMetadata, PendingPlan, RollbackMetadata
 from airflow_hudi_maint.core.model.file_slice import FileSlice
 from airflow_hudi_maint.core.model.instant import Action, Instant
@@ -45,6 +45,9 @@ class HudiTable:
         """
         storage = Storage.open(base_path, storage_options=storage_options)
         config = TableConfig.from_properties(load_properties(storage), base_path=storage.root)
+        if not config.name:
+            msg = f"Table {storage.root} has no hoodie.table.name in hoodie.properties; every table of Hudi's has one"
+            raise UnsupportedTableError(msg)
         zone = UTC if config.timeline_zone == "UTC" else local_zone or machine_zone()
         return cls(storage=storage, config=config, zone=zone)
 

@@ -298,3 +298,12 @@ def test_days_are_judged_by_the_tables_own_last_write(plain: Path) -> None:
 
     assert () == maintenance.plan_expiry(_workspace(plain), now=later, policies=by_time).plan.expired
     assert 4 == len(maintenance.plan_expiry(_workspace(plain), now=later, policies=by_time, guards=wall).plan.expired)
+
+
+def test_a_table_without_a_name_is_refused(plain: Path) -> None:
+    """A job needs the table's name, so a table that lost it is refused when it is opened."""
+    properties = plain / ".hoodie" / "hoodie.properties"
+    properties.write_text(properties.read_text().replace("hoodie.table.name=trips", "hoodie.table.name="))
+
+    with pytest.raises(UnsupportedTableError, match=r"hoodie\.table\.name"):
+        _workspace(plain)
