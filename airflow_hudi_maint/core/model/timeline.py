@@ -11,6 +11,10 @@ from airflow_hudi_maint.core.model.instant import EARLIEST_INSTANT, WRITE_ACTION
 _COMPACTIONS = (Action.COMPACTION, Action.LOG_COMPACTION)
 
 
+def _precedence(instant: Instant) -> tuple[int, str, str]:
+    return -instant.state, instant.completion_time or "", instant.file_name
+
+
 @dataclass(frozen=True, kw_only=True)
 class Timeline:
     """The active timeline as one listing showed it, in order of requested time.
@@ -25,10 +29,10 @@ class Timeline:
     def of(cls, files: Iterable[Instant]) -> Timeline:
         """Build a timeline from the instants of all its files, in any order."""
         furthest: dict[tuple[str, Action], Instant] = {}
-        for instant in sorted(files, key=lambda one: (one.state, one.completion_time or "", one.file_name)):
+        for instant in files:
             key = (instant.requested_time, instant.action.completed_as)
             known = furthest.get(key)
-            if known is None or instant.state > known.state:
+            if known is None or _precedence(instant) < _precedence(known):
                 furthest[key] = instant
         return cls(instants=tuple(sorted(furthest.values(), key=lambda one: (one.requested_time, one.action))))
 

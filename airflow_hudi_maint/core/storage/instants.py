@@ -25,15 +25,22 @@ from airflow_hudi_maint.core.model.instant import Instant
 
 _AVRO_MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
-_CONTAINER_HEADER = {
-    "type": "record",
-    "name": "org.apache.avro.file.Header",
-    "fields": [
-        {"name": "magic", "type": {"type": "fixed", "name": "magic", "size": len(_AVRO_MAGIC)}},
-        {"name": "meta", "type": {"type": "map", "values": "bytes"}},
-        {"name": "sync", "type": {"type": "fixed", "name": "sync", "size": _SYNC_BYTES}},
-    ],
-}
+_WRITE_STAT = "HoodieWriteStat"
+_WRITE_STAT_FIELDS = ("fileId", "path", "fileSizeInBytes", "numWrites")
+_CONTAINER_HEAD = json.dumps(
+    {
+        "type": "record",
+        "name": "head",
+        "fields": [
+            {"name": "magic", "type": {"type": "fixed", "name": "magic", "size": len(_AVRO_MAGIC)}},
+            {"name": "meta", "type": {"type": "map", "values": "bytes"}},
+            {"name": "sync", "type": {"type": "fixed", "name": "sync", "size": _SYNC_BYTES}},
+            {"name": "count", "type": "long"},
+            {"name": "size", "type": "long"},
+        ],
+    }
+).encode()
+"""The header of an Avro container and of its first block, read as one record."""
 
 
 def decode(data: bytes, *, name: str) -> Mapping[str, Any]:
@@ -60,17 +67,16 @@ def _decode_avro(data: bytes) -> Mapping[str, Any]:
     import fastavro
 
     stream = io.BytesIO(data)
-    header: Any = fastavro.schemaless_reader(stream, _CONTAINER_HEADER, None)
-    meta = header["meta"]
+    head: Any = fastavro.schemaless_reader(stream, _parsed_schema(_CONTAINER_HEAD), None)
+    meta = head["meta"]
     if meta.get("avro.codec", b"null") != b"null":
         return cast("Mapping[str, Any]", next(iter(fastavro.reader(io.BytesIO(data)))))
-    fastavro.schemaless_reader(stream, "long", None)  # the count of records, always one
-    size: Any = fastavro.schemaless_reader(stream, "long", None)
-    end = stream.tell() + size
-    if data[end : end + _SYNC_BYTES] != header["sync"]:
+    end = stream.tell() + head["size"]
+    if data[end : end + _SYNC_BYTES] != head["sync"]:
         msg = "the container is cut short"
         raise EOFError(msg)
-    return cast("Mapping[str, Any]", fastavro.schemaless_reader(stream, _parsed_schema(meta["avro.schema"]), None))
+    text = meta["avro.schema"]
+    return cast("Mapping[str, Any]", fastavro.schemaless_reader(stream, _parsed_schema(text), _needed_schema(text)))
 
 
 @lru_cache(maxsize=64)
@@ -78,6 +84,32 @@ def _parsed_schema(text: bytes) -> Any:  # noqa: ANN401 fastavro's schemas have 
     import fastavro
 
     return fastavro.parse_schema(json.loads(text))
+
+
+@lru_cache(maxsize=64)
+def _needed_schema(text: bytes) -> Any:  # noqa: ANN401 fastavro's schemas have no type
+    """The schema to read with: as written, but for the fields of a write stat that nobody here looks at.
+
+    None (as written) where a schema refers elsewhere to something that those fields define.
+    """
+    import fastavro
+
+    try:
+        return fastavro.parse_schema(_without_unneeded(json.loads(text)))
+    except fastavro.schema.UnknownType:
+        return None
+
+
+def _without_unneeded(schema: Any) -> Any:  # noqa: ANN401 any JSON
+    if isinstance(schema, list):
+        return [_without_unneeded(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    fields = schema.get("fields")
+    if fields is not None and schema.get("name", "").rpartition(".")[2] == _WRITE_STAT:
+        fields = [one for one in fields if one["name"] in _WRITE_STAT_FIELDS]
+    below = {key: _without_unneeded(schema[key]) for key in ("type", "items", "values") if key in schema}
+    return {**schema, **below} if fields is None else {**schema, **below, "fields": _without_unneeded(fields)}
 
 
 def _decode_json(data: bytes) -> Mapping[str, Any]:

@@ -37,10 +37,10 @@ class TimelineReader:
         A missing folder is an empty timeline: Hudi makes it with the first write.
         """
         try:
-            entries = self.storage.list(self.folder)
+            names = self.storage.names(self.folder)
         except FileNotFoundError:
             return Timeline(instants=())
-        parsed = (parse_instant_file_name(entry.name) for entry in entries if not entry.is_directory)
+        parsed = map(parse_instant_file_name, names)
         return Timeline.of(instant for instant in parsed if instant is not None)
 
     def path(self, instant: Instant) -> str:

@@ -174,3 +174,13 @@ def test_a_checksum_of_hadoops_does_not_outlive_the_file_that_it_belongs_to(tmp_
         act()
 
         assert not (tmp_path / ".file.crc").exists()
+
+
+def test_names_are_those_of_a_listing(storage: Storage) -> None:
+    """Names alone are the same as with details, and an absent directory is said by name."""
+    storage.write_atomic("a/file", b"1")
+    storage.write_atomic("a/folder/below", b"")
+
+    assert {entry.name for entry in storage.list("a")} == set(storage.names("a"))
+    with pytest.raises(FileNotFoundError, match="root/nowhere does not exist"):
+        storage.names("nowhere")
