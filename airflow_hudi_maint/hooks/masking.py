@@ -37,7 +37,7 @@ def secrets_in(options: Mapping[str, object]) -> Iterator[str]:
 def user_info(address: str) -> Iterator[str]:
     """Yield what stands before the host of a URL: user and password together and the password alone, or a lone token.
 
-    >>> list(user_info("https://ci:s%40fe@repo.example/maven2")), list(user_info("https://repo.example/@x"))
+    >>> list(user_info("https://ci:s%40fe@repo.example/maven")), list(user_info("https://repo.example/@x"))
     (['ci:s%40fe', 's%40fe', 's@fe'], [])
     """
     found = re.match(r"[A-Za-z][\w+.-]*://([^/?#]*)@", address)

@@ -58,11 +58,11 @@ def test_uv_trusts_what_the_machine_trusts(tmp_path: Path) -> None:
 
 def test_uv_asks_the_mirror_that_pip_asks(tmp_path: Path) -> None:
     """What the user set for uv, by its new or old name, stays."""
-    mirror = {"index-url": "https://mirror.example/simple"}
-    assert network(mirror, tmp_path)["UV_DEFAULT_INDEX"] == "https://mirror.example/simple"
+    mirror = {"index-url": "https://mirror.example/python"}
+    assert network(mirror, tmp_path)["UV_DEFAULT_INDEX"] == "https://mirror.example/python"
     for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL"):
-        assert "UV_DEFAULT_INDEX" not in network(mirror, tmp_path, **{name: "https://mine.example/simple"})
-    more = {"extra-index-url": "https://a.example/simple https://b.example/simple", "trusted-host": "a.example"}
+        assert "UV_DEFAULT_INDEX" not in network(mirror, tmp_path, **{name: "https://mine.example/python"})
+    more = {"extra-index-url": "https://a.example/python https://b.example/python", "trusted-host": "a.example"}
     passed = network(more, tmp_path)
     assert (passed["UV_INDEX"], passed["UV_INSECURE_HOST"]) == (more["extra-index-url"], "a.example")
 
@@ -71,7 +71,7 @@ def test_a_uv_with_settings_of_its_own_keeps_its_index(tmp_path: Path) -> None:
     """Variables would go before them."""
     (tmp_path / "config" / "uv").mkdir(parents=True)
     (tmp_path / "config" / "uv" / "uv.toml").touch()
-    assert "UV_DEFAULT_INDEX" not in network({"index-url": "https://mirror.example/simple"}, tmp_path)
+    assert "UV_DEFAULT_INDEX" not in network({"index-url": "https://mirror.example/python"}, tmp_path)
 
 
 def test_the_certificate_of_pips_settings_is_trusted(tmp_path: Path) -> None:
@@ -88,9 +88,9 @@ def test_pip_is_asked_for_its_settings(tmp_path: Path, monkeypatch: pytest.Monke
     for name in [name for name in os.environ if name.startswith("PIP_")]:
         monkeypatch.delenv(name)
     answer = """
-        global.index-url='https://global.example/simple'
+        global.index-url='https://global.example/python'
         global.cert='/etc/company.pem'
-        install.index-url='https://install.example/simple'
+        install.index-url='https://install.example/python'
         install.trusted-host='a.example\\nb.example'
         :env:.cert='/home/me/mine.pem'
     """
@@ -98,7 +98,7 @@ def test_pip_is_asked_for_its_settings(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "answer").write_text(lines, encoding="utf-8")
     python = executable(tmp_path / "python", f'[ "$*" = "-m pip config list" ] && cat {tmp_path}/answer')
     assert setup.pip_settings(python) == {
-        "index-url": "https://install.example/simple",
+        "index-url": "https://install.example/python",
         "cert": "/home/me/mine.pem",
         "trusted-host": "a.example b.example",
     }
@@ -106,10 +106,10 @@ def test_pip_is_asked_for_its_settings(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_pips_variables_are_read_where_there_is_no_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine may have uv and no pip."""
-    monkeypatch.setenv("PIP_INDEX_URL", "https://mirror.example/simple")
+    monkeypatch.setenv("PIP_INDEX_URL", "https://mirror.example/python")
     none = executable(tmp_path / "python", "exit 1")
     monkeypatch.setattr(setup.sys, "executable", str(none))
-    assert setup.pip_settings(none)["index-url"] == "https://mirror.example/simple"
+    assert setup.pip_settings(none)["index-url"] == "https://mirror.example/python"
 
 
 # ---------------------------------------------------------------------------------------------------------- Java

@@ -45,6 +45,9 @@ _HTTP_SERVER_ERROR = 500
 
 _log = logging.getLogger(__name__)
 
+_ROOT_FOLDER = b"/maven2/"
+"""How the address of the default repository ends, in the class that holds it."""
+
 
 class DownloadError(Exception):
     """No repository gave the file; the message has a reason for each and no password."""
@@ -69,7 +72,7 @@ def ivy_default_root(ivy_jar: Path) -> str | None:
             code = archive.read("org/apache/ivy/plugins/resolver/IBiblioResolver.class")
     except (OSError, KeyError, zipfile.BadZipFile):
         return None
-    found = re.search(rb"https://[\x21-\x7e]+?/maven2/", code)
+    found = re.search(b"".join((rb"https://", rb"[\x21-\x7e]+?", _ROOT_FOLDER)), code)
     return found[0].decode("ascii") if found else None
 
 

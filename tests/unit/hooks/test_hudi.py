@@ -41,7 +41,7 @@ def test_every_field_of_the_form_is_read() -> None:
             timeline_zone="Europe/Berlin",
             engine="local",
             bundle="g:a:1.2.0",
-            repositories=["https://repo.example/maven2"],
+            repositories=["https://repo.example/maven"],
             cache_dir="/var/cache/hudi",
             work_dir="/scratch",
             master="local[2]",
@@ -58,7 +58,7 @@ def test_every_field_of_the_form_is_read() -> None:
         documents_location="s3://lake/documents",
         timeline_zone="Europe/Berlin",
         bundle="g:a:1.2.0",
-        repositories=("https://repo.example/maven2",),
+        repositories=("https://repo.example/maven",),
         cache_dir="/var/cache/hudi",
         work_dir="/scratch",
         master="local[2]",
@@ -133,7 +133,7 @@ def test_credentials_are_in_no_repr_and_are_masked() -> None:
                 "hoodie.datasource.write.recordkey.field": "flight_id",
                 "hoodie.write.lock.zookeeper.lock_key": "flights",
             },
-            repositories=["https://ci:hush4@repo.example/maven2", "https://repo.example/public"],
+            repositories=["https://ci:hush4@repo.example/maven", "https://repo.example/public"],
         )
     )
     assert "hush" not in repr(settings)

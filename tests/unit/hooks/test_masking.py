@@ -70,8 +70,8 @@ def test_a_switch_is_no_secret() -> None:
 @pytest.mark.parametrize(
     ("address", "expected"),
     [
-        ("https://repo.example/maven2", []),
-        ("https://ci:hush@repo.example/maven2", ["ci:hush", "hush"]),
+        ("https://repo.example/maven", []),
+        ("https://ci:hush@repo.example/maven", ["ci:hush", "hush"]),
         ("https://token@repo.example", ["token"]),
         ("https://ci:p%40ss@repo.example/x?y=a@b", ["ci:p%40ss", "p%40ss", "p@ss"]),
         ("https://repo.example/a:b@c", []),

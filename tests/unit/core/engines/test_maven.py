@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 PATH = "org/apache/hudi/hudi-spark3.5-bundle_2.12/1.2.0/hudi-spark3.5-bundle_2.12-1.2.0.jar"
 
+FOLDER = "/maven2/"
+
 
 class Repository:
     """A repository: what it has, what it was asked, and how many times it fails first."""
@@ -100,7 +102,7 @@ def test_a_jar_needs_no_java_to_be_fetched(repository: Repository, jar: bytes, t
     found = resolve_bundle(
         DEFAULT_BUNDLE,
         java=no_java(tmp_path),
-        pyspark=pyspark_with_ivy(tmp_path / "pyspark", root="https://unused.example/maven2/"),
+        pyspark=pyspark_with_ivy(tmp_path / "pyspark", root="https://unused.example" + FOLDER),
         cache_dir=tmp_path / "cache",
         repositories=[repository.root],
     )
@@ -143,8 +145,8 @@ def test_many_processes_fetch_once(repository: Repository, jar: bytes, tmp_path:
 
 def test_the_default_root_is_the_one_in_ivys_own_jar(tmp_path: Path) -> None:
     """Ivy has it as a constant; a jar that is none says nothing."""
-    pyspark = pyspark_with_ivy(tmp_path, root="https://central.example/maven2/")
-    assert ivy_default_root(pyspark.jars / "ivy-2.5.3.jar") == "https://central.example/maven2/"
+    pyspark = pyspark_with_ivy(tmp_path, root="https://central.example" + FOLDER)
+    assert ivy_default_root(pyspark.jars / "ivy-2.5.3.jar") == "https://central.example" + FOLDER
     (tmp_path / "other.jar").touch()
     assert ivy_default_root(tmp_path / "other.jar") is None
     assert ivy_default_root(tmp_path / "absent.jar") is None
@@ -157,7 +159,7 @@ def test_the_real_ivy_says_its_root() -> None:
     jars = sorted(maven.Path(folder, "jars").glob("ivy-*.jar"))
     root = ivy_default_root(jars[-1])
     assert root is not None
-    assert root.endswith("/maven2/")
+    assert root.endswith(FOLDER)
 
 
 def test_a_password_goes_by_a_header_and_into_no_message(repository: Repository, tmp_path: Path) -> None:
