@@ -9,15 +9,16 @@ rolled back. It is null where other writers may be at work, whose instants must 
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from airflow_hudi_maint.jobs.leftovers import pending_replace_commits, roll_back
+    from airflow_hudi_maint.jobs.leftovers import pending_drops, roll_back
     from airflow_hudi_maint.jobs.session import Request, Row, comma_separated, main
 else:
-    from leftovers import pending_replace_commits, roll_back
+    from leftovers import pending_drops, roll_back
     from session import comma_separated, main
 
 KIND = "delete_partitions"
@@ -32,18 +33,26 @@ def delete_partitions(spark: SparkSession, request: Request) -> list[Row]:
     try:
         frame.write.format("hudi").options(**options).mode("append").save(request.base_path)
     except Exception:
-        undo(spark, request)
+        undo_quietly(spark, request)
         raise
     return [{"partition": partition} for partition in partitions]
 
 
-def undo(spark: SparkSession, request: Request) -> None:
-    """Roll back the instant that a failed write requested, so that nothing stays on the timeline."""
+def undo_quietly(spark: SparkSession, request: Request) -> None:
+    """Roll back the drop that a failed write requested, so that nothing stays on the timeline.
+
+    When that fails, too, it is printed: the report has to say why the write failed.
+    """
     if request.arguments.get("known_pending") is None:
         return
     known = {*request.names("known_pending"), *request.names("leftovers")}
-    pending = pending_replace_commits(spark, base_path=request.base_path)
-    roll_back(spark, request=request, instants=[instant for instant in pending if instant not in known])
+    try:
+        pending = pending_drops(
+            spark, base_path=request.base_path, timeline_folder=request.arguments["timeline_folder"]
+        )
+        roll_back(spark, request=request, instants=[instant for instant in pending if instant not in known])
+    except Exception as error:  # noqa: BLE001 the error before it is the one to tell
+        print(f"What the failed drop left behind was not rolled back: {error}", file=sys.stderr, flush=True)
 
 
 def checked_partitions(request: Request) -> list[str]:
@@ -52,8 +61,9 @@ def checked_partitions(request: Request) -> list[str]:
     if not partitions:
         raise ValueError("No partition is named; an empty list must not reach Hudi")
     for partition in partitions:
-        if "*" in partition:
-            raise ValueError(f"Partition {partition!r} holds '*', which Hudi takes for a wildcard; name each partition")
+        for wildcard in ("*", "%2A"):
+            if wildcard in partition:
+                raise ValueError(f"Partition {partition!r} holds {wildcard!r}, which Hudi takes for a wildcard")
     comma_separated(partitions, what="Partition")
     return partitions
 

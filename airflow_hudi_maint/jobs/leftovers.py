@@ -17,16 +17,41 @@ if TYPE_CHECKING:
     from airflow_hudi_maint.jobs.session import Request
 
 REPLACE_COMMIT = "replacecommit"
+DROP = b"DELETE_PARTITION"
 
 
-def pending_replace_commits(spark: SparkSession, *, base_path: str) -> list[str]:
-    """Return the requested times of replace commits that are requested or inflight."""
+def pending_drops(spark: SparkSession, *, base_path: str, timeline_folder: str) -> list[str]:
+    """Return the requested times of drops of partitions that are requested or inflight.
+
+    Other replace commits are not ours to undo: an overwrite of another writer and, on table version 6, a clustering
+    have the same action. Only their files tell; ``timeline_folder`` is relative to the base path.
+    """
     context: Any = spark.sparkContext
     hudi = context._jvm.org.apache.hudi  # noqa: SLF001 the only door to Hudi's own classes
     conf = hudi.hadoop.fs.HadoopFSUtils.getStorageConfWithCopy(context._jsc.hadoopConfiguration())  # noqa: SLF001
     client = hudi.common.table.HoodieTableMetaClient.builder().setConf(conf).setBasePath(base_path).build()
     instants = client.getActiveTimeline().filterInflightsAndRequested().getInstants()
-    return [_requested_time(one) for one in instants if one.getAction() == REPLACE_COMMIT]
+    times = [_requested_time(one) for one in instants if one.getAction() == REPLACE_COMMIT]
+    folder = f"{base_path.rstrip('/')}/{timeline_folder}"
+    return [time for time in times if any(DROP in _content(spark, path=path) for path in _pending_files(folder, time))]
+
+
+def _pending_files(folder: str, instant: str) -> list[str]:
+    return [f"{folder}/{instant}.{REPLACE_COMMIT}.{state}" for state in ("requested", "inflight")]
+
+
+def _content(spark: SparkSession, *, path: str) -> bytes:
+    """Return a small file's bytes; none when it is not there."""
+    context: Any = spark.sparkContext
+    location = context._jvm.org.apache.hadoop.fs.Path(path)  # noqa: SLF001
+    files = location.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
+    if not files.exists(location):
+        return b""
+    stream = files.open(location)
+    try:
+        return bytes(context._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))  # noqa: SLF001
+    finally:
+        stream.close()
 
 
 def roll_back(spark: SparkSession, *, request: Request, instants: Sequence[str]) -> None:

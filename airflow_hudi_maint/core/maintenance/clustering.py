@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from airflow_hudi_maint.core.errors import EngineError
+from airflow_hudi_maint.core.errors import EngineError, PendingActionError
 from airflow_hudi_maint.core.maintenance.execution import execute_clustering
 from airflow_hudi_maint.core.maintenance.ownership import (
-    comes_from,
+    forget_asked,
+    overlaps,
     pending_of_ours,
     record_asked,
     record_ours,
+    stays_within,
 )
 from airflow_hudi_maint.core.maintenance.steps import (
     StepJob,
@@ -132,6 +134,7 @@ def schedule_clustering(
     """
     settle_previous(workspace, job)
     ours = pending_of_ours(workspace, workspace.table.timeline())
+    forget_asked(workspace)
     planned = plan_clustering(workspace, now=now, settings=settings, partitions=partitions)
     return _schedule(workspace, planned, ours=ours, job=job, dry_run=dry_run)
 
@@ -174,14 +177,13 @@ class _Scheduling:
         )
         record_asked(self.workspace, self.plan, plan_path=self.path)
         outcome, warnings = run_step_job(self.workspace, step_job, timeline=timeline, job=job)
-        # Another writer may schedule at the same time: only what holds nothing but our file groups is ours.
-        made = tuple(
+        new = [
             plan
             for plan in table.pending_plans(table.timeline())
-            if plan.kind is PlanKind.CLUSTERING
-            and plan.instant.requested_time not in known
-            and comes_from(plan, self.plan)
-        )
+            if plan.kind is PlanKind.CLUSTERING and plan.instant.requested_time not in known
+        ]
+        # Files that were committed while Spark started may be in Hudi's plan, too; other partitions may not.
+        made = tuple(plan for plan in new if overlaps(plan, self.plan) and stays_within(plan, self.plan))
         if not made and not (outcome.report and outcome.report.ok):
             msg = (
                 f"Scheduling failed, and no clustering plan is on the timeline of {table.base_path}. "
@@ -190,6 +192,14 @@ class _Scheduling:
             raise EngineError(msg)
         for one in made:
             record_ours(self.workspace, one, plan_path=self.path)
+        forget_asked(self.workspace)
+        foreign = next((plan for plan in new if plan not in made and overlaps(plan, self.plan)), None)
+        if foreign is not None:
+            msg = (
+                f"Clustering plan {foreign.instant.requested_time} appeared meanwhile. It holds chosen partitions and "
+                "others, so it is not ours: execute or roll it back, then schedule again"
+            )
+            raise PendingActionError(msg)
         return self._done(made, warnings=warnings, engine_seconds=outcome.report.seconds if outcome.report else 0.0)
 
     def _done(self, made: tuple[PendingPlan, ...], *, warnings: tuple[str, ...], engine_seconds: float) -> StepReported:
@@ -268,6 +278,7 @@ def compact_small_files(
     """
     settle_previous(workspace, job)
     ours = pending_of_ours(workspace, workspace.table.timeline())
+    forget_asked(workspace)
     planned = plan_small_files(workspace, now=now, settings=settings, partitions=partitions, worthwhile=worthwhile)
     scheduled = _schedule(workspace, planned, ours=ours, job=job, dry_run=dry_run)
     if scheduled.report.outcome in (Outcome.DRY_RUN, Outcome.NOTHING_TO_DO):

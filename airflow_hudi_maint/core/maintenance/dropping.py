@@ -25,6 +25,7 @@ from airflow_hudi_maint.core.model.plan import Decision, ExpiryEntry, ExpiryPlan
 from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
 from airflow_hudi_maint.core.model.units import human_bytes
 from airflow_hudi_maint.core.planning import expiry as planner
+from airflow_hudi_maint.core.planning.expiry import ExpiryClock
 from airflow_hudi_maint.core.planning.write_guard import has_lock_provider
 
 if TYPE_CHECKING:
@@ -53,9 +54,9 @@ class PartitionDrop:
         names = [entry.partition_path for entry in self.plan.expired]
         warnings = objections(
             lambda: planner.check_guards(self.plan, self.guards),
+            lambda: self._check_still_expired(names),
             lambda: self._dropped_since(timeline),
             lambda: self._check_not_held(timeline, names),
-            lambda: self._check_still_expired(names),
             lambda: check_writable(self.workspace, timeline=timeline, ignore=self._leftovers(timeline)),
         )
         message = f"Dry run, nothing was dropped: {describe_expiry_plan(self.plan)}"
@@ -72,9 +73,12 @@ class PartitionDrop:
             instants = tuple(sorted(set(dropped.values())))
             message = f"All {len(self.plan.expired)} partitions were already dropped at {', '.join(instants)}"
             return self.report(Outcome.ALREADY_DONE, message, partitions=self.plan.expired, instants=instants)
-        names = tuple(entry.partition_path for entry in remaining)
+        self._check_still_expired([entry.partition_path for entry in remaining])
+        # Planning again takes its time on a large table: what is decided now rests on a look after it.
+        timeline = table.timeline()
+        dropped = self._dropped_since(timeline)
+        names = tuple(entry.partition_path for entry in remaining if entry.partition_path not in dropped)
         self._check_not_held(timeline, names)
-        self._check_still_expired(names)
         view = table.view(timeline, partitions=names)
         table.check_partitions(names, known=view.partition_paths)
         files = {name: {one.file_id for one in view.latest_slices(name)} for name in names}
@@ -82,12 +86,14 @@ class PartitionDrop:
         step_job = StepJob(
             kind=JobKind.DELETE_PARTITIONS,
             arguments=self._arguments(names, timeline=timeline, leftovers=leftovers),
-            completed=lambda fresh: self._are_dropped(files, fresh=fresh, before=timeline),
+            completed=lambda fresh: self._are_dropped(files, drops=self._drops(fresh, before=timeline)),
             ignore=leftovers,
             totals=JobTotals(files=sum(one.data_file_count for one in remaining), bytes=_bytes(remaining)),
         )
         outcome, warnings = run_step_job(self.workspace, step_job, timeline=timeline, job=job)
-        instants = tuple(sorted(set(self._dropped_since(table.timeline()).values())))
+        drops = self._drops(table.timeline(), before=timeline)
+        instants = tuple(sorted({*dropped.values(), *(one.requested_time for one in drops)}))
+        warnings += _beyond(drops, names=names)
         message = (
             f"Dropped {len(self.plan.expired)} partitions at {', '.join(instants)}; "
             f"{human_bytes(_bytes(self.plan.expired))} will be reclaimed when Hudi's cleaner passes"
@@ -102,8 +108,8 @@ class PartitionDrop:
         )
 
     def _leftovers(self, timeline: Timeline) -> tuple[str, ...]:
-        since = self.plan.basis.base_instant
-        return own_leftovers(self.workspace, timeline, since=since, retried=self.retried)
+        watermark = self.plan.basis.watermark
+        return own_leftovers(self.workspace, timeline, watermark=watermark, retried=self.retried)
 
     def _dropped_since(self, timeline: Timeline) -> dict[str, str]:
         """Partitions of the plan that were dropped since it was made, with the instant.
@@ -145,7 +151,8 @@ class PartitionDrop:
         Raises PlanOutdatedError when one of the partitions would be kept by now (others that were to stay are gone),
         and GuardTrippedError when dropping them has become more than the guards allow.
         """
-        fresh = make_expiry_plan(self.workspace, policies=self.plan.policies, now=self.now, guards=self.guards)
+        guards = replace(self.guards, clock=ExpiryClock(self.plan.clock))
+        fresh = make_expiry_plan(self.workspace, policies=self.plan.policies, now=self.now, guards=guards)
         entries = {entry.partition_path: entry for entry in fresh.entries}
         kept = sorted(set(names) - {entry.partition_path for entry in fresh.expired})
         if kept:
@@ -158,15 +165,21 @@ class PartitionDrop:
         )
         planner.check_guards(replace(fresh, entries=left), self.guards)
 
-    def _are_dropped(self, files: Mapping[str, set[str]], *, fresh: Timeline, before: Timeline) -> bool:
-        """Whether drops that completed after ``before`` replaced every one of these file groups, by partition."""
+    def _drops(self, timeline: Timeline, *, before: Timeline) -> dict[Instant, CommitMetadata]:
+        """The drops of partitions that completed after ``before``."""
         seen = before.completed_times
-        new = [one for one in fresh.completed if one.action is Action.REPLACE_COMMIT and one.requested_time not in seen]
+        new = [
+            one for one in timeline.completed if one.action is Action.REPLACE_COMMIT and one.requested_time not in seen
+        ]
+        pairs = zip(new, self.workspace.table.commit_metadata_of(new), strict=True)
+        return {instant: metadata for instant, metadata in pairs if metadata.operation == Operation.DELETE_PARTITION}
+
+    def _are_dropped(self, files: Mapping[str, set[str]], *, drops: Mapping[Instant, CommitMetadata]) -> bool:
+        """Whether the drops replaced every one of these file groups, by partition."""
         replaced: dict[str, set[str]] = {}
-        for metadata in self.workspace.table.commit_metadata_of(new):
-            if metadata.operation == Operation.DELETE_PARTITION:
-                for partition, file_ids in metadata.replaced.items():
-                    replaced.setdefault(partition, set()).update(file_ids)
+        for metadata in drops.values():
+            for partition, file_ids in metadata.replaced.items():
+                replaced.setdefault(partition, set()).update(file_ids)
         return all(file_ids <= replaced.get(partition, set()) for partition, file_ids in files.items())
 
     def _arguments(self, names: Sequence[str], *, timeline: Timeline, leftovers: Sequence[str]) -> JsonObject:
@@ -184,6 +197,7 @@ class PartitionDrop:
             "keygenerator": config.key_generator_class,
             # Beside other writers only Hudi can tell, by their heartbeats, whose pending instant is dead.
             "leftovers": [] if shared else list(leftovers),
+            "timeline_folder": config.timeline_folder,
             "known_pending": None if shared else [one.requested_time for one in timeline.pending],
         }
 
@@ -224,3 +238,9 @@ class PartitionDrop:
 
 def _bytes(entries: Collection[ExpiryEntry]) -> int:
     return sum(entry.total_bytes for entry in entries)
+
+
+def _beyond(drops: Mapping[Instant, CommitMetadata], *, names: Collection[str]) -> tuple[str, ...]:
+    """Name what went although it was not asked for; nothing should."""
+    gone = sorted({path for metadata in drops.values() for path in metadata.replaced} - set(names))
+    return (f"dropped as well, and not by this plan: {', '.join(gone)}",) if gone else ()

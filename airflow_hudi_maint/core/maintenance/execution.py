@@ -7,7 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.core.errors import PendingActionError, PlanOutdatedError, UnknownInstantError
-from airflow_hudi_maint.core.maintenance.ownership import executing_job, pending_of_ours, record_execution
+from airflow_hudi_maint.core.maintenance.ownership import (
+    executing_job,
+    is_executed_by_us,
+    pending_of_ours,
+    record_execution,
+)
 from airflow_hudi_maint.core.maintenance.steps import (
     StepJob,
     StepReported,
@@ -94,7 +99,7 @@ class _Execution:
 
     def apply(self, plans: tuple[PendingPlan, ...], *, job: JobControl) -> StepReported:
         table = self.workspace.table
-        self._check_not_running(plans, retried=job.previous is not None)
+        self._check_not_running(plans)
         view = table.view(self.timeline, partitions=frozenset(path for plan in plans for path in plan.partitions))
         inputs = _checked_inputs(view, plans)
         names = tuple(plan.instant.requested_time for plan in plans)
@@ -113,6 +118,8 @@ class _Execution:
             for plan in plans:
                 record_execution(self.workspace, plan, job=handle)
 
+        for plan in plans:
+            record_execution(self.workspace, plan, job=None)
         noted = replace(job, on_submitted=on_submitted)
         outcome, warnings = run_step_job(self.workspace, step_job, timeline=self.timeline, job=noted)
         return self.finished(
@@ -123,7 +130,7 @@ class _Execution:
             engine_seconds=outcome.report.seconds if outcome.report else 0.0,
         )
 
-    def _check_not_running(self, plans: Sequence[PendingPlan], *, retried: bool) -> None:
+    def _check_not_running(self, plans: Sequence[PendingPlan]) -> None:
         """Raise PendingActionError for a plan that another job is executing, or may be.
 
         Hudi begins an execution by rolling back what is inflight: two at once would delete each other's files.
@@ -134,7 +141,7 @@ class _Execution:
             if handle is not None and self.workspace.engine().status(handle) is JobStatus.RUNNING:
                 msg = f"Clustering {instant} is being executed by job {handle.job_id}; try again when it is done"
                 raise PendingActionError(msg)
-            if plan.instant.state is State.INFLIGHT and handle is None and not retried:
+            if plan.instant.state is State.INFLIGHT and not is_executed_by_us(self.workspace, plan):
                 msg = (
                     f"Clustering {instant} is inflight, and not by a job of ours: executing it beside its owner would "
                     "delete each other's files. Wait until it completes, or have Hudi roll it back"

@@ -34,14 +34,25 @@ def record_asked(workspace: Workspace, plan: ClusteringPlan, *, plan_path: str) 
     workspace.documents.write(_FOLDER, name=name, document=document)
 
 
+def forget_asked(workspace: Workspace) -> None:
+    """Withdraw the notes of :func:`record_asked`: what Hudi made of them is known."""
+    for name in workspace.documents.names(_FOLDER, suffix=_ASKED):
+        workspace.documents.delete(_FOLDER, name=name)
+
+
 def record_ours(workspace: Workspace, plan: PendingPlan, *, plan_path: str | None) -> None:
     """Note that a pending plan is ours, and which of our plans it came from."""
     _note(workspace, plan, fields={"plan_path": plan_path})
 
 
-def record_execution(workspace: Workspace, plan: PendingPlan, *, job: JobHandle) -> None:
-    """Note the job that executes a pending plan."""
-    _note(workspace, plan, fields={"job": job.to_json()})
+def record_execution(workspace: Workspace, plan: PendingPlan, *, job: JobHandle | None) -> None:
+    """Note that a pending plan is executed: before the job is submitted without it (None), and then with it."""
+    _note(workspace, plan, fields={"executing": True, "job": None if job is None else job.to_json()})
+
+
+def is_executed_by_us(workspace: Workspace, plan: PendingPlan) -> bool:
+    """Whether an execution of this plan by us was noted, running or not."""
+    return _noted(workspace, plan).get("executing") is True
 
 
 def executing_job(workspace: Workspace, plan: PendingPlan) -> JobHandle | None:
@@ -85,10 +96,28 @@ def pending_of_ours(workspace: Workspace, timeline: Timeline) -> tuple[PendingPl
 
 
 def comes_from(plan: PendingPlan, ours: ClusteringPlan) -> bool:
-    """Whether a pending plan can be what Hudi made when it was asked for ``ours``."""
+    """Whether a plan that nobody noted can be what Hudi made when it was asked for ``ours``: no file group more."""
     held = {(one.partition_path, one.file_id) for one in plan.inputs}
-    wanted = {(entry.partition_path, file_id) for entry in ours.chosen for file_id in entry.file_ids}
-    return plan.instant.requested_time > ours.basis.base_instant and bool(held) and held <= wanted
+    return _is_later(plan, ours) and bool(held) and held <= _wanted(ours)
+
+
+def overlaps(plan: PendingPlan, ours: ClusteringPlan) -> bool:
+    """Whether a plan that appeared while Hudi was asked for ``ours`` holds a file group of it."""
+    return _is_later(plan, ours) and any((one.partition_path, one.file_id) in _wanted(ours) for one in plan.inputs)
+
+
+def stays_within(plan: PendingPlan, ours: ClusteringPlan) -> bool:
+    """Whether a plan holds no partition that ``ours`` did not choose."""
+    return plan.partitions <= {entry.partition_path for entry in ours.chosen}
+
+
+def _wanted(ours: ClusteringPlan) -> set[tuple[str, str]]:
+    return {(entry.partition_path, file_id) for entry in ours.chosen for file_id in entry.file_ids}
+
+
+def _is_later(plan: PendingPlan, ours: ClusteringPlan) -> bool:
+    # By what was seen, not by clocks: another writer's may be ahead.
+    return plan.instant.requested_time not in ours.basis.watermark.pending
 
 
 def _origin(workspace: Workspace, plan: PendingPlan) -> str | None:

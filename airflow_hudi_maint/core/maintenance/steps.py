@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.core.engines.base import JobOutcome, run_job
-from airflow_hudi_maint.core.engines.bundle import bundle_version, check_bundle
+from airflow_hudi_maint.core.engines.bundle import check_bundle
 from airflow_hudi_maint.core.errors import EngineError, HudiMaintError, InvalidSettingError, PlanOutdatedError
 from airflow_hudi_maint.core.model.commit import Operation
 from airflow_hudi_maint.core.model.instant import WRITE_ACTIONS, Action, Instant
@@ -92,26 +92,21 @@ def settle_previous(workspace: Workspace, job: JobControl) -> bool:
     return True
 
 
-def own_leftovers(workspace: Workspace, timeline: Timeline, *, since: str, retried: bool) -> tuple[str, ...]:
+def own_leftovers(workspace: Workspace, timeline: Timeline, *, watermark: Watermark, retried: bool) -> tuple[str, ...]:
     """Pending drops of partitions that an earlier, ended try of this step left behind; none on a first try.
 
-    The step refuses to start beside a pending write, so a drop that was requested after its plan is its own. The next
-    try has Hudi roll it back before it writes again.
+    The step refuses to start beside a pending write, so a drop that was not pending when its plan was made is its own.
+    The next try has Hudi roll it back before it writes again.
     """
     if not retried:
         return ()
-    # Hudi before 1.0 does not note the operation in the requested instant.
-    ours = (
-        (Operation.DELETE_PARTITION, None) if bundle_version(workspace.bundle)[0] < 1 else (Operation.DELETE_PARTITION,)
-    )
     plans = {plan.instant.requested_time for plan in workspace.table.pending_plans(timeline)}
     return tuple(
         one.requested_time
         for one in timeline.pending
         if one.action is Action.REPLACE_COMMIT
-        and one.requested_time > since
-        and one.requested_time not in plans
-        and workspace.table.requested_operation(one) in ours
+        and one.requested_time not in (*watermark.pending, *plans)
+        and workspace.table.requested_operation(one) == Operation.DELETE_PARTITION
     )
 
 

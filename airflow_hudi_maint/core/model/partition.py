@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
@@ -13,7 +13,8 @@ NULL_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 WILDCARD = "*"
 
-_RESERVED_FOR = {",": "the end of a name", WILDCARD: "a wildcard"}
+ENCODED_WILDCARD = "%2A"
+_RESERVED_FOR = {",": "the end of a name", WILDCARD: "a wildcard", ENCODED_WILDCARD: "a wildcard"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,17 +130,17 @@ class PartitionSpec:
         return "".join(f"{name}={_level_text(value)}/" for name, value in self.levels) or "/"
 
 
-def naming_problem(partition_path: str, *, reserved: str) -> str | None:
+def naming_problem(partition_path: str, *, reserved: Sequence[str]) -> str | None:
     """Say why a partition cannot be named in a list that Hudi splits at commas; None when it can.
 
-    ``reserved`` are the characters, of ``,`` and ``*``, that Hudi reads as something else in the list at hand.
+    ``reserved`` are the texts, of ``,``, ``*`` and ``%2A``, that Hudi reads as something else in the list at hand.
 
     >>> naming_problem("city=a,b", reserved=",*")
     "its name holds ',', which Hudi takes for the end of a name"
     """
     if partition_path and not partition_path.strip():
         return "its name is blank"
-    found = next((character for character in reserved if character in partition_path), None)
+    found = next((text for text in reserved if text in partition_path), None)
     return found and f"its name holds {found!r}, which Hudi takes for {_RESERVED_FOR[found]}"
 
 

@@ -114,7 +114,10 @@ class ExpiryEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class ExpiryPlan:
-    """Which partitions expire. Every partition with data has an entry, in path order."""
+    """Which partitions expire. Every partition with data has an entry, in path order.
+
+    ``clock`` is what ages were measured by: ``table`` (its newest data) or ``wall``.
+    """
 
     KIND: ClassVar[str] = "expiry-plan"
     VERSION: ClassVar[int] = 1
@@ -123,6 +126,7 @@ class ExpiryPlan:
     policies: PolicySet
     entries: tuple[ExpiryEntry, ...]
     warnings: tuple[str, ...] = ()
+    clock: str = "table"
 
     def having(self, decision: Decision) -> tuple[ExpiryEntry, ...]:
         """The entries with this decision, in path order."""
@@ -155,6 +159,7 @@ class ExpiryPlan:
             "kind": self.KIND,
             "version": self.VERSION,
             "basis": self.basis.to_json(),
+            "clock": self.clock,
             "policies": [dict(policy) for policy in self.policies.to_json()],
             "summary": self.summary(),
             "warnings": list(self.warnings),
@@ -171,6 +176,7 @@ class ExpiryPlan:
                 policies=PolicySet.from_json(document["policies"], source=name),
                 entries=tuple(ExpiryEntry.from_json(row) for row in document["entries"]),
                 warnings=tuple(document["warnings"]),
+                clock=document["clock"],
             )
         except (KeyError, TypeError, ValueError) as error:
             raise _broken(name, error) from error

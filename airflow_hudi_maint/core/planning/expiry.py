@@ -12,7 +12,13 @@ from typing import NamedTuple
 
 from airflow_hudi_maint.core.errors import InvalidPolicyError
 from airflow_hudi_maint.core.model.instant import instant_moment
-from airflow_hudi_maint.core.model.partition import NULL_PARTITION_VALUE, PartitionScheme, naming_problem
+from airflow_hudi_maint.core.model.partition import (
+    ENCODED_WILDCARD,
+    NULL_PARTITION_VALUE,
+    WILDCARD,
+    PartitionScheme,
+    naming_problem,
+)
 from airflow_hudi_maint.core.model.plan import Decision, ExpiryEntry, ExpiryPlan, PlanBasis
 from airflow_hudi_maint.core.model.policy import PolicyKind, PolicySet, TTLPolicy
 from airflow_hudi_maint.core.model.statistics import PartitionStatistics, TableStatistics
@@ -32,7 +38,7 @@ __all__ = ["ExpiryClock", "ExpiryGuards", "check_guards", "guard_problems", "pla
 
 _TOLERATED_SKEW = timedelta(minutes=5)
 _ONE_DAY = timedelta(days=1)
-_RESERVED = ",*"
+_RESERVED = (",", WILDCARD, ENCODED_WILDCARD)
 """What Hudi's list of partitions to delete gives a meaning of its own."""
 
 
@@ -101,6 +107,7 @@ def plan_expiry(  # noqa: PLR0913 each is an input of its own kind, named at the
     plan = ExpiryPlan(
         basis=basis,
         policies=policies,
+        clock=str(guards.clock),
         entries=tuple(
             _entry(one, verdict=verdicts.get(one.row.partition_path), policy=names.get(id(one.policy)), pending=pending)
             for one in placed

@@ -14,7 +14,7 @@ from airflow_hudi_maint.core.model.units import counted, human_bytes
 from airflow_hudi_maint.core.planning.clustering_groups import ClusteringGroup, is_small, pack_groups
 from airflow_hudi_maint.core.planning.wording import some_of
 
-_RESERVED = ","
+_RESERVED = (",",)
 """What Hudi's list of selected partitions gives a meaning of its own; it knows no wildcard."""
 
 

@@ -75,13 +75,19 @@ class DocumentStore:
         """Write a document that others may still refer to, and return its full path.
 
         Its name is ``<stem>-<digest>.json``: another document of the same stem gets another name, the same one the
-        same. Of all documents in the folder the newest ``keep`` stay.
+        same. Of all documents in the folder the ``keep`` that were written last stay.
         """
         digest = hashlib.blake2s(_dump(document, compact=True), digest_size=4).hexdigest()
         path = self.write(folder, name=f"{stem}-{digest}{_SUFFIX}", document=document)
-        for name in self.names(folder)[:-keep]:
-            self.delete(folder, name=name)
+        self._prune(folder, keep=keep)
         return path
+
+    def _prune(self, folder: Folder, *, keep: int) -> None:
+        """Delete the documents that were written first. By time of writing: names of one instant sort by digest."""
+        documents = [entry for entry in self.storage.list(self._folder(folder)) if entry.name.endswith(_SUFFIX)]
+        documents.sort(key=lambda entry: (entry.modified_ns or 0, entry.name))
+        for entry in documents[: max(0, len(documents) - keep)]:
+            self.delete(folder, name=entry.name)
 
     def read(self, path: str) -> object:
         """Read a document by the full path that :meth:`write` returned, or by one relative to the location.

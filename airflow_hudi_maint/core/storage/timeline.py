@@ -78,13 +78,19 @@ class TimelineReader:
         return instants.rollback_metadata(instants.decode(data, name=name), name=name)
 
     def requested_operation(self, instant: Instant) -> str | None:
-        """The ``operationType`` that a replace commit was requested with; None where the writer did not note it."""
-        record = self._requested(instant)
-        return None if record is None else record.get("operationType")
+        """The ``operationType`` of a pending replace commit; None where the writer has not noted it yet.
+
+        Hudi before 1.0 leaves it out of the requested file, and notes it in the inflight one.
+        """
+        for state in (State.REQUESTED, State.INFLIGHT):
+            operation = (self._pending_record(instant, state=state) or {}).get("operationType")
+            if operation is not None:
+                return str(operation)
+        return None
 
     def rollback_target(self, instant: Instant) -> str | None:
         """The requested time of the instant that a pending rollback is to undo; None where its plan does not say."""
-        record = self._requested(instant) or {}
+        record = self._pending_record(instant) or {}
         target = record.get("instantToRollback")
         return target.get("commitTime") if isinstance(target, Mapping) else None
 
@@ -92,21 +98,21 @@ class TimelineReader:
         # Hudi writes the plan with the requested state; the inflight file of the same instant is empty.
         if instant.action not in (*_PLAN_KINDS, Action.CLUSTERING, Action.REPLACE_COMMIT):
             return None
-        record = self._requested(instant)
+        record = self._pending_record(instant)
         if record is None:
             return None
-        name = self.storage.join(self._requested_path(instant))
+        name = self.storage.join(self._pending_path(instant, state=State.REQUESTED))
         kind = _PLAN_KINDS.get(instant.action)
         if kind is None:
             return instants.clustering_plan(record, instant=instant, name=name)
         return instants.compaction_plan(record, instant=instant, kind=kind, name=name)
 
-    def _requested_path(self, instant: Instant) -> str:
-        return f"{self.folder}/{instant.requested_time}.{instant.action}.{State.REQUESTED.name.lower()}"
+    def _pending_path(self, instant: Instant, *, state: State) -> str:
+        return f"{self.folder}/{instant.requested_time}.{instant.action}.{state.name.lower()}"
 
-    def _requested(self, instant: Instant) -> Mapping[str, Any] | None:
-        """What a pending instant was requested with; None when it was completed or rolled back since the listing."""
-        path = self._requested_path(instant)
+    def _pending_record(self, instant: Instant, *, state: State = State.REQUESTED) -> Mapping[str, Any] | None:
+        """What a pending instant's file says; None when it is not there (completed or rolled back since)."""
+        path = self._pending_path(instant, state=state)
         try:
             return instants.decode(self.storage.read_bytes(path), name=self.storage.join(path))
         except FileNotFoundError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from airflow_hudi_maint.core.model.plan import ClusteringSettings
 from airflow_hudi_maint.core.model.policy import PolicySet
 from airflow_hudi_maint.core.model.report import Outcome
 from airflow_hudi_maint.core.model.timeline import Timeline
+from airflow_hudi_maint.core.planning.expiry import ExpiryGuards
 from tests.unit.core.storage.builders import TableBuilder, at
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
@@ -360,3 +361,131 @@ def test_an_engine_with_another_bundle_is_refused(table: TableBuilder) -> None:
     with pytest.raises(InvalidSettingError, match=r"0\.15\.0"):
         maintenance.expire_partitions(_workspace(table, engine), now=NOW, job=JobControl(), policies=_keep(5))
     assert [] == engine.requests
+
+
+def test_a_write_that_lands_while_the_plan_is_checked_again_is_seen(table: TableBuilder) -> None:
+    """Planning again takes time; what is written to an expired day meanwhile still stops the drop."""
+    engine = FakeEngine()
+    lines: list[str] = []
+
+    def log(line: str) -> None:
+        lines.append(line)
+        if sum("statistics as of" in one for one in lines) == 2 and "statistics as of" in line:
+            table.commit(at(30), {DAYS[0]: [("late-0", 500)]})
+
+    workspace = maintenance.open_workspace(table.base_path, engine=lambda: engine, log=log)
+    planned = maintenance.plan_expiry(workspace, now=NOW, policies=_keep(5))
+
+    with pytest.raises(PlanOutdatedError, match=DAYS[0]):
+        maintenance.expire_partitions(workspace, now=NOW, job=JobControl(), plan_path=planned.path)
+    assert [] == engine.requests
+
+
+def test_a_write_just_before_the_drop_is_no_failure_of_the_drop(table: TableBuilder) -> None:
+    """The job's drop took effect, whatever was written to the day while Spark started."""
+
+    def act(request: JobRequest) -> None:
+        table.commit(at(39), {DAYS[0]: [("late-0", 500)]})
+        table.commit(
+            at(40),
+            operation="DELETE_PARTITION",
+            replaced={DAYS[0]: [f"{DAYS[0]}-1-0", f"{DAYS[0]}-2-0", "late-0"]},
+        )
+
+    reported = maintenance.expire_partitions(
+        _workspace(table, FakeEngine(act=act)), now=NOW, job=JobControl(), policies=_keep(5)
+    )
+
+    assert (Outcome.DONE, (at(40),)) == (reported.report.outcome, reported.report.instants)
+
+
+def test_a_drop_of_more_than_was_asked_for_is_reported(table: TableBuilder) -> None:
+    """A partition that went and was not named stands in the report's warnings."""
+
+    def act(_: JobRequest) -> None:
+        replaced = {day: [f"{day}-1-0", f"{day}-2-0"] for day in DAYS[:2]}
+        table.commit(at(40), operation="DELETE_PARTITION", replaced=replaced)
+
+    reported = maintenance.expire_partitions(
+        _workspace(table, FakeEngine(act=act)), now=NOW, job=JobControl(), policies=_keep(5)
+    )
+
+    assert any(DAYS[1] in warning and "not by this plan" in warning for warning in reported.report.warnings)
+
+
+def test_a_plan_is_applied_by_the_clock_that_it_was_made_with(table: TableBuilder) -> None:
+    """Ages by the wall clock, planned with guards that say so and applied without them: still the same plan."""
+    engine = _dropping(table, second=40)
+    workspace = _workspace(table, engine)
+    by_time = PolicySet.from_json([{"partitionSpec": "day=*/", "policy": "KEEP_BY_TIME", "policyValue": 300}])
+    anything = ExpiryGuards(max_partition_share=None, max_byte_share=None)
+    later = datetime(2027, 12, 1, tzinfo=UTC)
+    planned = maintenance.plan_expiry(workspace, now=later, policies=by_time, guards=replace(anything, clock="wall"))
+
+    reported = maintenance.expire_partitions(
+        workspace, now=later, job=JobControl(), plan_path=planned.path, guards=anything
+    )
+
+    assert tuple(DAYS) == reported.report.partitions
+
+
+def test_a_plan_of_hudis_with_one_file_more_is_ours(table: TableBuilder) -> None:
+    """A small file that was committed while Spark started is in Hudi's plan, too: no orphan is left."""
+
+    def act(_: JobRequest) -> None:
+        table.commit(at(29), {DAYS[0]: [(f"{DAYS[0]}-29-0", 100)]})
+        _plan_clustering(at(30), table, files=[f"{DAYS[0]}-{number}-0" for number in (1, 2, 29)])
+
+    reported = maintenance.schedule_clustering(
+        _workspace(table, FakeEngine(act=act)), now=NOW, settings=SMALL, job=JobControl(), partitions=[DAYS[0]]
+    )
+
+    assert (Outcome.DONE, (at(30),)) == (reported.report.outcome, reported.report.instants)
+
+
+def test_a_foreign_plan_over_our_partitions_is_said_by_name(table: TableBuilder) -> None:
+    """Somebody schedules our partition and another while we do: an error with the instant."""
+
+    def act(_: JobRequest) -> None:
+        files = [f"{day}-{number}-0" for day in DAYS[:2] for number in (1, 2)]
+        _plan_clustering(at(30), table, files=files)
+
+    with pytest.raises(PendingActionError, match=at(30)):
+        maintenance.schedule_clustering(
+            _workspace(table, FakeEngine(act=act)), now=NOW, settings=SMALL, job=JobControl(), partitions=[DAYS[0]]
+        )
+
+
+def test_a_question_that_hudi_answered_claims_nothing_later(table: TableBuilder) -> None:
+    """Hudi made no plan when it was asked; what a writer schedules of the same files afterwards is the writer's."""
+    workspace = _workspace(table, FakeEngine())
+    asked = maintenance.schedule_clustering(workspace, now=NOW, settings=SMALL, job=JobControl())
+    _plan_clustering(at(30), table, files=[f"{DAYS[0]}-1-0", f"{DAYS[0]}-2-0"])
+
+    reported = maintenance.execute_clustering(workspace, now=NOW, job=JobControl())
+
+    assert [Outcome.NOTHING_TO_DO] * 2 == [asked.report.outcome, reported.report.outcome]
+
+
+def test_an_earlier_job_of_this_task_proves_nothing_about_a_foreign_plan(table: TableBuilder) -> None:
+    """A cleared task has a job in its past; a plan that somebody else has inflight is still not executed."""
+    _plan_clustering(at(30), table, files=[f"{DAYS[0]}-1-0", f"{DAYS[0]}-2-0"], state="inflight")
+    control = JobControl(previous=JobHandle(engine="fake", job_id="7"))
+
+    with pytest.raises(PendingActionError, match="not by a job of ours"):
+        maintenance.execute_clustering(_workspace(table, FakeEngine()), now=NOW, job=control, instants=[at(30)])
+
+
+def test_an_encoded_star_never_reaches_hudi(tmp_path: Path) -> None:
+    """Hudi takes ``%2A`` in a list of partitions for a wildcard: such a partition is blocked."""
+    table = TableBuilder(base_path=str(tmp_path / "trips"))
+    names = ["day=%2A", *DAYS]
+    table.commit(at(1), {name: [(f"{number}-1-0", 100)] for number, name in enumerate(names)})
+
+    by_time = PolicySet.from_json([{"partitionSpec": "day=*/", "policy": "KEEP_BY_TIME", "policyValue": 1}])
+    wall = ExpiryGuards(max_partition_share=None, max_byte_share=None, clock="wall")
+    later = datetime(2027, 12, 1, tzinfo=UTC)
+    plan = maintenance.plan_expiry(_workspace(table, FakeEngine()), now=later, policies=by_time, guards=wall).plan
+
+    assert "day=%2A" not in [entry.partition_path for entry in plan.expired]
+    assert any(entry.partition_path == "day=%2A" and "wildcard" in entry.reason for entry in plan.entries)

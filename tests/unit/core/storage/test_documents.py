@@ -141,3 +141,14 @@ def test_two_writers_leave_one_whole_document(documents: DocumentStore) -> None:
         thread.join()
     assert documents.read("plans/x.json") in [{"v": value} for value in values]
     assert documents.names("plans") == ("x.json",)
+
+
+def test_the_document_just_written_is_never_pruned(tmp_path: Path) -> None:
+    """Names of one instant sort by digest, so age counts: each of ten writes, three kept, is there at once."""
+    documents = DocumentStore.open(str(tmp_path))
+
+    for number in range(10):
+        path = documents.write_kept("plans", stem="20261130100000000-expiry", document={"number": number}, keep=3)
+        assert {"number": number} == documents.read(path)
+
+    assert 3 == len(documents.names("plans"))
