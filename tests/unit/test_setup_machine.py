@@ -271,6 +271,6 @@ def test_a_second_set_up_waits_and_an_end_from_outside_leaves_no_uv(
     assert "broken off" in output
     assert not Path(f"/proc/{uv}").exists()
     wait_for(checkout / "uv.pid")
-    second.send_signal(signal.SIGINT)
+    second.send_signal(signal.SIGTERM)  # not SIGINT: a shell that runs the tests in the background has it ignored
     output, _ = second.communicate(timeout=30)
     assert "making it anew" in output
