@@ -44,8 +44,9 @@ def hudi_maintenance(
     A step that is switched off or has nothing to do skips itself and says why; the steps after it run all the same.
     When a task before the group is skipped, or a branch goes elsewhere, the whole group is skipped. When a step fails,
     the later ones do not run, but the report is written, and the task ``done``, which comes last, fails the group;
-    without the first statistics there is no report. Every setting may be a template. Two runs on one table at once are
-    refused by whichever step comes second to the engine; give the DAG ``max_active_runs=1``.
+    without the first statistics there is no report. Every setting may be a template. A step refuses to
+    start beside a write of another run that it sees, and beside a running job on the same plan; what starts in the
+    same second is not seen, so give the DAG ``max_active_runs=1``, and a table one such DAG.
 
     :param group_id: Id of the group.
     :param hudi_conn_id: Connection of type ``hudi``; None for none.
