@@ -15,7 +15,8 @@ import pytest
 
 from airflow_hudi_maint.core.engines.base import run_job
 from airflow_hudi_maint.core.engines.local import LocalSparkEngine
-from airflow_hudi_maint.core.model.job import JobHandle, JobKind, JobReport, JobRequest, JobStatus, JsonValue
+from airflow_hudi_maint.core.model.document import Json
+from airflow_hudi_maint.core.model.job import JobHandle, JobKind, JobReport, JobRequest, JobStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,7 +89,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def run(table: Path, kind: JobKind, *, version: int, **arguments: JsonValue) -> JobReport:
+def run(table: Path, kind: JobKind, *, version: int, **arguments: Json) -> JobReport:
     request = JobRequest(
         kind=kind,
         base_path=str(table),

@@ -13,6 +13,7 @@ import pytest
 
 import airflow_hudi_maint
 from airflow_hudi_maint.core.errors import InvalidSettingError
+from airflow_hudi_maint.core.model.document import Json
 from airflow_hudi_maint.core.model.job import (
     JobHandle,
     JobKind,
@@ -21,7 +22,6 @@ from airflow_hudi_maint.core.model.job import (
     JobRequest,
     JobStatus,
     JobTotals,
-    JsonValue,
 )
 
 JOBS = Path(airflow_hudi_maint.__file__).parent / "jobs"
@@ -71,7 +71,7 @@ FAKE_SPARK = """
 class Ran:
     """What a script did: its report, its exit code, the calls to Spark."""
 
-    def __init__(self, request: JobRequest | dict[str, JsonValue], *, tmp_path: Path, script: str) -> None:
+    def __init__(self, request: JobRequest | dict[str, Json], *, tmp_path: Path, script: str) -> None:
         package = tmp_path / "fake" / "pyspark" / "sql"
         package.mkdir(parents=True)
         (package.parent / "__init__.py").touch()
@@ -97,7 +97,7 @@ class Ran:
         return options
 
 
-def request(kind: JobKind, **arguments: JsonValue) -> JobRequest:
+def request(kind: JobKind, **arguments: Json) -> JobRequest:
     return JobRequest(
         kind=kind,
         base_path="/lake/o'trips",
@@ -211,7 +211,7 @@ def test_executing_names_its_instants(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("instants", [[], ["all"]])
-def test_executing_everything_by_accident_is_refused(tmp_path: Path, instants: list[JsonValue]) -> None:
+def test_executing_everything_by_accident_is_refused(tmp_path: Path, instants: list[Json]) -> None:
     """Hudi takes no instants for all of them; here none is an error."""
     ran = Ran(request(JobKind.EXECUTE_CLUSTERING, instants=instants), tmp_path=tmp_path, script="execute_clustering")
     assert (ran.code, ran.report.ok) == (1, False)
@@ -263,7 +263,7 @@ def test_an_unknown_version_is_refused_by_name() -> None:
 @pytest.mark.parametrize(
     "document", [{}, {"version": 7, "engine": "local", "job_id": "1:2"}, {"version": 1, "job_id": 4}]
 )
-def test_a_handle_of_another_release_is_one_without_an_id(document: dict[str, JsonValue]) -> None:
+def test_a_handle_of_another_release_is_one_without_an_id(document: dict[str, Json]) -> None:
     """A stored handle outlives an upgrade: it must not stop a task, and names nothing to touch."""
     assert JobHandle.from_json(document).job_id == ""
 

@@ -72,6 +72,11 @@ class JobOutcome:
     report: JobReport | None
     log_tail: str
 
+    @property
+    def seconds(self) -> float:
+        """How long the job says that it took; 0 when it left no report."""
+        return self.report.seconds if self.report else 0.0
+
 
 def run_job(
     engine: Engine,

@@ -29,7 +29,8 @@ from airflow_hudi_maint.core.engines.spark_settings import (
     spark_path,
 )
 from airflow_hudi_maint.core.errors import EngineKilledError, HudiMaintError, PendingActionError
-from airflow_hudi_maint.core.model.job import JobHandle, JobProgress, JobReport, JobRequest, JobStatus, JsonObject
+from airflow_hudi_maint.core.model.document import JsonMapping
+from airflow_hudi_maint.core.model.job import JobHandle, JobProgress, JobReport, JobRequest, JobStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -253,7 +254,7 @@ class _Work:
             return ""
         return "\n".join(text.splitlines()[-lines:]) if lines > 0 else ""
 
-    def _document(self, name: str) -> JsonObject | None:
+    def _document(self, name: str) -> JsonMapping | None:
         """Read a file that the job replaces as a whole: there is never half of one."""
         try:
             document = json.loads(self.file(name).read_text(encoding="utf-8"))

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from airflow_hudi_maint.core.maintenance.workspace import JobControl, Workspace
-    from airflow_hudi_maint.core.model.job import JsonObject
+    from airflow_hudi_maint.core.model.document import JsonMapping
 
 _NAMES_SHOWN = 5
 
@@ -200,7 +200,7 @@ class _Scheduling:
                 "others, so it is not ours: execute or roll it back, then schedule again"
             )
             raise PendingActionError(msg)
-        return self._done(made, warnings=warnings, engine_seconds=outcome.report.seconds if outcome.report else 0.0)
+        return self._done(made, warnings=warnings, engine_seconds=outcome.seconds)
 
     def _done(self, made: tuple[PendingPlan, ...], *, warnings: tuple[str, ...], engine_seconds: float) -> StepReported:
         covered = frozenset(path for plan in made for path in plan.partitions)
@@ -218,7 +218,7 @@ class _Scheduling:
         message = f"Scheduled {names}: {len(covered)} partitions, {files} files in {groups} groups"
         return self.report(Outcome.DONE, message, made=made, warnings=warnings, engine_seconds=engine_seconds)
 
-    def _arguments(self) -> JsonObject:
+    def _arguments(self) -> JsonMapping:
         settings = self.plan.settings
         chosen = [entry.partition_path for entry in self.plan.chosen]
         return {

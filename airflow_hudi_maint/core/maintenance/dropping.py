@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from airflow_hudi_maint.core.maintenance.workspace import JobControl, Workspace
-    from airflow_hudi_maint.core.model.job import JsonObject
+    from airflow_hudi_maint.core.model.document import JsonMapping
     from airflow_hudi_maint.core.model.timeline import Timeline
     from airflow_hudi_maint.core.planning.expiry import ExpiryGuards
 
@@ -66,29 +66,28 @@ class PartitionDrop:
         """Drop what is not dropped yet, and report what the timeline shows afterwards."""
         planner.check_guards(self.plan, self.guards)
         table = self.workspace.table
+        remaining, _ = self._remaining(table.timeline())
+        if remaining:
+            self._check_still_expired(remaining)
+        # Planning again takes its time on a large table: what is decided now rests on a look after it.
         timeline = table.timeline()
-        dropped = self._dropped_since(timeline)
-        remaining = tuple(entry for entry in self.plan.expired if entry.partition_path not in dropped)
-        if not remaining:
+        names, dropped = self._remaining(timeline)
+        if not names:
             instants = tuple(sorted(set(dropped.values())))
             message = f"All {len(self.plan.expired)} partitions were already dropped at {', '.join(instants)}"
             return self.report(Outcome.ALREADY_DONE, message, partitions=self.plan.expired, instants=instants)
-        self._check_still_expired([entry.partition_path for entry in remaining])
-        # Planning again takes its time on a large table: what is decided now rests on a look after it.
-        timeline = table.timeline()
-        dropped = self._dropped_since(timeline)
-        names = tuple(entry.partition_path for entry in remaining if entry.partition_path not in dropped)
         self._check_not_held(timeline, names)
         view = table.view(timeline, partitions=names)
         table.check_partitions(names, known=view.partition_paths)
         files = {name: {one.file_id for one in view.latest_slices(name)} for name in names}
         leftovers = self._leftovers(timeline)
+        entries = [entry for entry in self.plan.expired if entry.partition_path in files]
         step_job = StepJob(
             kind=JobKind.DELETE_PARTITIONS,
             arguments=self._arguments(names, timeline=timeline, leftovers=leftovers),
             completed=lambda fresh: self._are_dropped(files, drops=self._drops(fresh, before=timeline)),
             ignore=leftovers,
-            totals=JobTotals(files=sum(one.data_file_count for one in remaining), bytes=_bytes(remaining)),
+            totals=JobTotals(files=sum(one.data_file_count for one in entries), bytes=_bytes(entries)),
         )
         outcome, warnings = run_step_job(self.workspace, step_job, timeline=timeline, job=job)
         drops = self._drops(table.timeline(), before=timeline)
@@ -104,8 +103,14 @@ class PartitionDrop:
             partitions=self.plan.expired,
             instants=instants,
             warnings=warnings,
-            engine_seconds=outcome.report.seconds if outcome.report else 0.0,
+            engine_seconds=outcome.seconds,
         )
+
+    def _remaining(self, timeline: Timeline) -> tuple[tuple[str, ...], dict[str, str]]:
+        """The partitions that are still to drop, and those that were dropped since the plan, with the instant."""
+        dropped = self._dropped_since(timeline)
+        names = (entry.partition_path for entry in self.plan.expired)
+        return tuple(name for name in names if name not in dropped), dropped
 
     def _leftovers(self, timeline: Timeline) -> tuple[str, ...]:
         watermark = self.plan.basis.watermark
@@ -182,7 +187,7 @@ class PartitionDrop:
                 replaced.setdefault(partition, set()).update(file_ids)
         return all(file_ids <= replaced.get(partition, set()) for partition, file_ids in files.items())
 
-    def _arguments(self, names: Sequence[str], *, timeline: Timeline, leftovers: Sequence[str]) -> JsonObject:
+    def _arguments(self, names: Sequence[str], *, timeline: Timeline, leftovers: Sequence[str]) -> JsonMapping:
         config = self.workspace.table.config
         shared = has_lock_provider(self.workspace.write_options)
         return {

@@ -127,7 +127,7 @@ class _Execution:
             f"Executed {', '.join(names)}",
             inputs=inputs,
             warnings=warnings,
-            engine_seconds=outcome.report.seconds if outcome.report else 0.0,
+            engine_seconds=outcome.seconds,
         )
 
     def _check_not_running(self, plans: Sequence[PendingPlan]) -> None:

@@ -19,7 +19,7 @@ from airflow_hudi_maint.core.storage.statistics import instants_since, out_of_re
 if TYPE_CHECKING:
     from airflow_hudi_maint.core.maintenance.workspace import JobControl, Workspace
     from airflow_hudi_maint.core.model.commit import CommitMetadata
-    from airflow_hudi_maint.core.model.job import JsonObject
+    from airflow_hudi_maint.core.model.document import JsonMapping
     from airflow_hudi_maint.core.model.plan import PlanBasis
     from airflow_hudi_maint.core.model.report import StepReport
     from airflow_hudi_maint.core.model.statistics import Watermark
@@ -119,7 +119,7 @@ class StepJob:
     """
 
     kind: JobKind
-    arguments: JsonObject
+    arguments: JsonMapping
     completed: Callable[[Timeline], bool]
     ignore: Collection[str] = ()
     totals: JobTotals | None = None

@@ -9,6 +9,8 @@ from airflow_hudi_maint.core.errors import CorruptTableError
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 JsonObject: TypeAlias = "dict[str, Json]"
+JsonMapping: TypeAlias = "Mapping[str, Json]"
+"""A JSON object that is only read."""
 
 
 def checked_document(value: object, *, kind: str, version: int, name: str) -> Mapping[str, object]:

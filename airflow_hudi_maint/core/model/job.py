@@ -11,12 +11,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TypeAlias
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
-
-JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
-JsonObject: TypeAlias = Mapping[str, JsonValue]
+from airflow_hudi_maint.core.model.document import Json, JsonMapping, JsonObject
 
 JOB_VERSION = 1
 
@@ -73,7 +70,7 @@ class JobRequest:
     base_path: str
     table_name: str
     write_options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    arguments: JsonObject = field(default_factory=dict)
+    arguments: JsonMapping = field(default_factory=dict)
     totals: JobTotals | None = None
     name: str = ""
 
@@ -95,7 +92,7 @@ class JobRequest:
         digest = hashlib.sha256(identity.encode()).hexdigest()[:12]
         return f"hudi-maint-{self.kind.replace('_', '-')}-{self.table_name}-{digest}"
 
-    def to_json(self) -> dict[str, JsonValue]:
+    def to_json(self) -> JsonObject:
         """Return the document that a job script reads."""
         totals = self.totals
         return {
@@ -110,7 +107,7 @@ class JobRequest:
         }
 
     @classmethod
-    def from_json(cls, document: JsonObject) -> JobRequest:
+    def from_json(cls, document: JsonMapping) -> JobRequest:
         """Read what :meth:`to_json` wrote."""
         _check_version(document, what="job request")
         totals = _object_or_none(document.get("totals"))
@@ -138,7 +135,7 @@ class JobProgress:
     active_stages: int
     seconds: float
 
-    def to_json(self) -> dict[str, JsonValue]:
+    def to_json(self) -> JsonObject:
         """Return the document of this progress."""
         return {
             "version": JOB_VERSION,
@@ -150,7 +147,7 @@ class JobProgress:
         }
 
     @classmethod
-    def from_json(cls, document: JsonObject) -> JobProgress:
+    def from_json(cls, document: JsonMapping) -> JobProgress:
         """Read the document that a job writes every few seconds."""
         _check_version(document, what="job progress")
         return cls(
@@ -169,12 +166,12 @@ class JobReport:
     ok: bool
     error_class: str | None = None
     error_message: str | None = None
-    rows: tuple[JsonObject, ...] = ()
+    rows: tuple[JsonMapping, ...] = ()
     seconds: float = 0.0
     spark_version: str = ""
     hudi_version: str = ""
 
-    def to_json(self) -> dict[str, JsonValue]:
+    def to_json(self) -> JsonObject:
         """Return the document of this report."""
         return {
             "version": JOB_VERSION,
@@ -188,7 +185,7 @@ class JobReport:
         }
 
     @classmethod
-    def from_json(cls, document: JsonObject) -> JobReport:
+    def from_json(cls, document: JsonMapping) -> JobReport:
         """Read the document that a job leaves behind."""
         _check_version(document, what="job report")
         return cls(
@@ -209,19 +206,19 @@ class JobHandle:
     engine: str
     job_id: str
 
-    def to_json(self) -> dict[str, JsonValue]:
+    def to_json(self) -> JsonObject:
         """Return the document of this handle; it is small and holds no secret."""
         return {"version": JOB_VERSION, "engine": self.engine, "job_id": self.job_id}
 
     @classmethod
-    def from_json(cls, document: JsonObject) -> JobHandle:
+    def from_json(cls, document: JsonMapping) -> JobHandle:
         """Read what :meth:`to_json` wrote. What another release wrote becomes a handle without an id: a lost job."""
         engine, job_id = document.get("engine"), document.get("job_id")
         known = document.get("version") == JOB_VERSION and isinstance(job_id, str)
         return cls(engine=engine if isinstance(engine, str) else "", job_id=str(job_id) if known else "")
 
 
-def _check_version(document: JsonObject, *, what: str) -> None:
+def _check_version(document: JsonMapping, *, what: str) -> None:
     version = document.get("version")
     if version != JOB_VERSION:
         raise InvalidSettingError(
@@ -230,39 +227,39 @@ def _check_version(document: JsonObject, *, what: str) -> None:
         )
 
 
-def _text(document: JsonObject, name: str) -> str:
+def _text(document: JsonMapping, name: str) -> str:
     value = document.get(name)
     if not isinstance(value, str):
         raise InvalidSettingError(f"Field {name!r} of a job document must be a text, not {value!r}")
     return value
 
 
-def _text_or_none(document: JsonObject, name: str) -> str | None:
+def _text_or_none(document: JsonMapping, name: str) -> str | None:
     return None if document.get(name) is None else _text(document, name)
 
 
-def _number(document: JsonObject, name: str) -> float:
+def _number(document: JsonMapping, name: str) -> float:
     value = document.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidSettingError(f"Field {name!r} of a job document must be a number, not {value!r}")
     return float(value)
 
 
-def _integer(document: JsonObject, name: str) -> int:
+def _integer(document: JsonMapping, name: str) -> int:
     return int(_number(document, name))
 
 
-def _object(value: JsonValue) -> JsonObject:
+def _object(value: Json) -> JsonMapping:
     if not isinstance(value, Mapping):
         raise InvalidSettingError(f"A job document must hold a JSON object here, not {value!r}")
     return value
 
 
-def _object_or_none(value: JsonValue) -> JsonObject | None:
+def _object_or_none(value: Json) -> JsonMapping | None:
     return None if value is None else _object(value)
 
 
-def _array(value: JsonValue) -> Sequence[JsonValue]:
+def _array(value: Json) -> Sequence[Json]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InvalidSettingError(f"A job document must hold a JSON array here, not {value!r}")
     return value

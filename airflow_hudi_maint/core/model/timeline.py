@@ -88,7 +88,3 @@ class Timeline:
     def find(self, requested_time: str) -> Instant | None:
         """The instant requested at this time (the first by action when several share it), or None."""
         return next((one for one in self.instants if one.requested_time == requested_time), None)
-
-    def pending_clustering_candidates(self) -> tuple[Instant, ...]:
-        """Pending instants that may hold a clustering plan: on table version 6 only their content tells."""
-        return tuple(one for one in self.pending if one.action in (Action.CLUSTERING, Action.REPLACE_COMMIT))

@@ -363,17 +363,23 @@ def test_an_engine_with_another_bundle_is_refused(table: TableBuilder) -> None:
     assert [] == engine.requests
 
 
+def _interrupted(table: TableBuilder, engine: FakeEngine, *, meanwhile: Callable[[], None]) -> Workspace:
+    """A table to which something happens right after statistics were gathered for the second time."""
+    gathered: list[str] = []
+
+    def log(line: str) -> None:
+        if "statistics as of" in line:
+            gathered.append(line)
+            if len(gathered) == 2:
+                meanwhile()
+
+    return maintenance.open_workspace(table.base_path, engine=lambda: engine, log=log)
+
+
 def test_a_write_that_lands_while_the_plan_is_checked_again_is_seen(table: TableBuilder) -> None:
     """Planning again takes time; what is written to an expired day meanwhile still stops the drop."""
     engine = FakeEngine()
-    lines: list[str] = []
-
-    def log(line: str) -> None:
-        lines.append(line)
-        if sum("statistics as of" in one for one in lines) == 2 and "statistics as of" in line:
-            table.commit(at(30), {DAYS[0]: [("late-0", 500)]})
-
-    workspace = maintenance.open_workspace(table.base_path, engine=lambda: engine, log=log)
+    workspace = _interrupted(table, engine, meanwhile=lambda: table.commit(at(30), {DAYS[0]: [("late-0", 500)]}))
     planned = maintenance.plan_expiry(workspace, now=NOW, policies=_keep(5))
 
     with pytest.raises(PlanOutdatedError, match=DAYS[0]):
@@ -489,3 +495,18 @@ def test_an_encoded_star_never_reaches_hudi(tmp_path: Path) -> None:
 
     assert "day=%2A" not in [entry.partition_path for entry in plan.expired]
     assert any(entry.partition_path == "day=%2A" and "wildcard" in entry.reason for entry in plan.entries)
+
+
+def test_a_partition_that_goes_while_the_plan_is_checked_again_is_done(table: TableBuilder) -> None:
+    """Somebody drops the day in the same moment: nothing is left to ask Hudi for, and that is said."""
+    engine = FakeEngine()
+
+    def drop() -> None:
+        table.commit(at(30), operation="DELETE_PARTITION", replaced={DAYS[0]: [f"{DAYS[0]}-1-0", f"{DAYS[0]}-2-0"]})
+
+    workspace = _interrupted(table, engine, meanwhile=drop)
+    planned = maintenance.plan_expiry(workspace, now=NOW, policies=_keep(5))
+    reported = maintenance.expire_partitions(workspace, now=NOW, job=JobControl(), plan_path=planned.path)
+
+    assert (Outcome.ALREADY_DONE, (at(30),)) == (reported.report.outcome, reported.report.instants)
+    assert [] == engine.requests
