@@ -34,8 +34,8 @@ from airflow_hudi_maint.core.model.units import human_bytes
 from airflow_hudi_maint.core.planning.clustering import clustering_options
 from airflow_hudi_maint.core.planning.clustering import plan_clustering as plan_clustering_slices
 from airflow_hudi_maint.core.planning.small_files import Worthwhile, plan_small_file_compaction
+from airflow_hudi_maint.core.storage.changes import watermark_of
 from airflow_hudi_maint.core.storage.schema import table_schema
-from airflow_hudi_maint.core.storage.statistics import watermark_of
 
 if TYPE_CHECKING:
     from datetime import datetime

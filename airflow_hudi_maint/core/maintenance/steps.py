@@ -13,8 +13,8 @@ from airflow_hudi_maint.core.model.commit import Operation
 from airflow_hudi_maint.core.model.instant import WRITE_ACTIONS, Action, Instant
 from airflow_hudi_maint.core.model.job import JobKind, JobRequest, JobStatus, JobTotals
 from airflow_hudi_maint.core.planning.write_guard import check_no_live_writer, table_write_options
+from airflow_hudi_maint.core.storage.changes import instants_since, out_of_reach
 from airflow_hudi_maint.core.storage.properties import load_properties
-from airflow_hudi_maint.core.storage.statistics import instants_since, out_of_reach
 
 if TYPE_CHECKING:
     from airflow_hudi_maint.core.maintenance.workspace import JobControl, Workspace

@@ -27,7 +27,8 @@ class PartitionStatistics:
     ``last_modified_instant`` is the requested time of the last instant that changed data; clustering and compaction
     move rows without changing them and do not count. ``total_bytes`` sums base and log files of the latest slices (of
     the merged slice where a compaction is pending). ``base_file_bytes`` holds the size of each latest base file,
-    ascending.
+    ascending. ``last_instant`` is the last instant of any kind that touched the partition; ``record_count`` is None
+    where it is not known exactly; ``pending_instant`` is the pending plan that holds file groups of the partition.
     """
 
     partition_path: str
@@ -37,6 +38,11 @@ class PartitionStatistics:
     log_file_count: int
     log_file_bytes: int
     base_file_bytes: tuple[int, ...]
+    last_instant: str | None = None
+    record_count: int | None = None
+    oldest_base_instant: str | None = None
+    newest_base_instant: str | None = None
+    pending_instant: str | None = None
 
     def __post_init__(self) -> None:
         if self.total_bytes < 0 or self.file_group_count < 0:

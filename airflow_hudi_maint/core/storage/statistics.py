@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from airflow_hudi_maint.core.errors import CorruptTableError, InvalidSettingError
 from airflow_hudi_maint.core.model.file_slice import FileSlice
-from airflow_hudi_maint.core.model.instant import WRITE_ACTIONS, Action, Instant
-from airflow_hudi_maint.core.model.statistics import PartitionStatistics, TableStatistics, Watermark
+from airflow_hudi_maint.core.model.statistics import PartitionStatistics, TableStatistics
 from airflow_hudi_maint.core.model.timeline import Timeline
-from airflow_hudi_maint.core.storage.dating import COMMIT_ACTIONS, Clues, Dating, decoded_commits
+from airflow_hudi_maint.core.storage.changes import changes_since, foreign, watermark_of
+from airflow_hudi_maint.core.storage.dating import Clues, Dating
 from airflow_hudi_maint.core.storage.documents import DocumentStore
 from airflow_hudi_maint.core.storage.table import HudiTable
 
@@ -69,36 +69,6 @@ def gather_statistics(
     )
 
 
-def watermark_of(timeline: Timeline) -> Watermark:
-    """How far a reader of this timeline has seen."""
-    return Watermark(
-        requested_time=timeline.last_completed_time,
-        completion_time=timeline.last_completion_time,
-        pending=tuple(one.requested_time for one in timeline.pending),
-        seen=tuple(dict.fromkeys(one.requested_time for one in timeline.completed)),
-    )
-
-
-def instants_since(timeline: Timeline, *, watermark: Watermark) -> tuple[Instant, ...]:
-    """The completed instants that a reader with this watermark has not seen, in order of requested time.
-
-    No clock is asked: a writer's may be behind another's, and an hour repeats when summer time ends. Only a watermark
-    that does not tell what it has seen is compared with; an instant that was pending then counts in any case.
-    """
-    seen, pending = frozenset(watermark.seen), frozenset(watermark.pending)
-
-    def is_new(one: Instant) -> bool:
-        if seen:
-            return one.requested_time not in seen
-        if one.requested_time in pending:
-            return True
-        if watermark.completion_time is not None and one.completion_time is not None:
-            return one.completion_time > watermark.completion_time
-        return one.requested_time > watermark.requested_time
-
-    return tuple(filter(is_new, timeline.completed))
-
-
 def write_statistics(documents: DocumentStore, *, statistics: TableStatistics) -> str:
     """Write ``<instant>.json`` and return its full path; statistics as of the same instant are replaced."""
     return documents.write("statistics", name=f"{statistics.as_of_instant}.json", document=statistics.to_json())
@@ -143,20 +113,10 @@ class _Gathered:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Changes:
-    """What happened since earlier statistics: partitions to list again, and the last data-changing write of each."""
-
-    earlier: TableStatistics
-    partitions: frozenset[str]
-    last_writes: Mapping[str, str]
-    reason: str
-
-
 def _gather(table: HudiTable, *, timeline: Timeline, previous: TableStatistics | None, mode: str) -> _Gathered:
-    changes = "it was asked for" if mode == "full" else _changes_since(previous, table=table, timeline=timeline)
+    changes = "it was asked for" if mode == "full" else changes_since(previous, table=table, timeline=timeline)
     if isinstance(changes, str):
-        earlier = None if previous is None or _foreign(previous, table=table) else previous
+        earlier = None if previous is None or foreign(previous, table=table) else previous
         dating = Dating(table=table, timeline=timeline, earlier=earlier)
         rows = _rows(table, timeline=timeline, partitions=None, dating=dating)
         return _Gathered(rows=rows, gathered="full", reason=changes)
@@ -165,82 +125,6 @@ def _gather(table: HudiTable, *, timeline: Timeline, previous: TableStatistics |
     kept = [row for row in earlier.partitions if row.partition_path not in touched]
     renewed = _rows(table, timeline=timeline, partitions=touched, dating=dating)
     return _Gathered(rows=kept + renewed, gathered="incremental", reason=changes.reason)
-
-
-def _foreign(previous: TableStatistics, *, table: HudiTable) -> str | None:
-    then = (previous.base_path, previous.table_name, previous.table_version, previous.table_type)
-    config = table.config
-    here = (table.base_path, config.name, config.table_version, str(config.table_type))
-    if then == here:
-        return None
-    return f"the earlier statistics are of another table: {_described(*then)}; this one is {_described(*here)}"
-
-
-def _described(base_path: str, name: str, version: int, table_type: str) -> str:
-    return f"{name!r} at {base_path}, version {version}, {table_type}"
-
-
-def _changes_since(previous: TableStatistics | None, *, table: HudiTable, timeline: Timeline) -> _Changes | str:
-    """What changed since ``previous``, or why that cannot be told."""
-    if previous is None:
-        return "there are no earlier statistics"
-    reason = _foreign(previous, table=table) or out_of_reach(timeline, watermark=previous.watermark)
-    if reason:
-        return reason
-    new = instants_since(timeline, watermark=previous.watermark)
-    partitions: set[str] = set()
-    last_writes: dict[str, str] = {}
-    for instant, metadata in decoded_commits(table, [one for one in new if one.action in COMMIT_ACTIONS]):
-        if metadata is None:
-            return f"instant {instant} cannot be read"
-        partitions |= metadata.touched_partitions
-        if not metadata.rewrites_only:
-            last_writes.update(dict.fromkeys(metadata.written, instant.requested_time))
-    for instant in new:
-        if instant.action in (Action.ROLLBACK, Action.RESTORE):
-            rolled_back = _rolled_back(instant, table=table, watermark=previous.watermark)
-            if isinstance(rolled_back, str):
-                return rolled_back
-            partitions |= rolled_back
-    as_of = previous.as_of_instant
-    text = (
-        f"{len(new)} instants since {as_of} touched {len(partitions)} partitions"
-        if new
-        else f"nothing new since {as_of}"
-    )
-    return _Changes(earlier=previous, partitions=frozenset(partitions), last_writes=last_writes, reason=text)
-
-
-def out_of_reach(timeline: Timeline, *, watermark: Watermark) -> str | None:
-    """Why instants since the watermark may be missing from the active timeline; None when all are there.
-
-    Hudi archives the oldest commits first, so nothing is missing behind a commit that is still active and not younger
-    than the watermark nor than any instant that was pending then and is gone. A savepointed commit says nothing: it
-    may stay while younger ones are archived.
-    """
-    active = {one.requested_time for one in timeline}
-    saved = {one.requested_time for one in timeline.completed if one.action is Action.SAVEPOINT}
-    writes = {one.requested_time for one in timeline.completed if one.action in WRITE_ACTIONS}
-    oldest = min(writes - saved or writes, default=None)
-    needed = min((watermark.requested_time, *(one for one in watermark.pending if one not in active)))
-    if oldest is None:
-        return "no completed commit is active"
-    if oldest > needed:
-        return f"the active timeline starts at {oldest} and no longer reaches back to {needed}"
-    return None
-
-
-def _rolled_back(instant: Instant, *, table: HudiTable, watermark: Watermark) -> frozenset[str] | str:
-    """The partitions that a rollback took files from, or why they do not tell all that it changed."""
-    if instant.action is Action.RESTORE:
-        return f"instant {instant} restored the table to an earlier state"
-    try:
-        rollback = table.rollback_metadata(instant)
-    except CorruptTableError:
-        return f"instant {instant} cannot be read"
-    # Rolling back a completed replace commit brings file groups back in partitions that lost no file.
-    seen = [one for one in rollback.undone if one <= watermark.requested_time and one not in watermark.pending]
-    return f"instant {instant} rolled back {seen[0]}, which was complete" if seen else rollback.partitions
 
 
 def _rows(
