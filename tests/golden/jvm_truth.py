@@ -65,17 +65,28 @@ class HudiJvm:
         timeline = self._meta_client.getCommitsTimeline().filterCompletedInstants()
         return self._requested_time(timeline.lastInstant().get())
 
-    def partitions(self) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    def partitions(self, *, by_metadata_table: bool = False) -> dict[str, dict[str, list[dict[str, Any]]]]:
         """Return, for each partition Hudi lists, its latest slices and its merged slices."""
-        view = self._file_system_view()
+        view = self._file_system_view(by_metadata_table=by_metadata_table)
         last_instant = self.last_completed_instant()
         return {
             partition: {
                 "latest": _slices(view.getLatestFileSlices(partition)),
                 "merged": _slices(view.getLatestMergedFileSlicesBeforeOrOn(partition, last_instant)),
             }
-            for partition in sorted(self._partition_paths())
+            for partition in sorted(self._partition_paths(by_metadata_table=by_metadata_table))
         }
+
+    def metadata_view(self) -> dict[str, Any] | None:
+        """Return the partitions that the metadata table shows otherwise than listing does, and how.
+
+        None for a partition that it does not know, and for a table without metadata table.
+        """
+        if "files" not in self.table()["metadata_partitions"]:
+            return None
+        listed, seen = self.partitions(), self.partitions(by_metadata_table=True)
+        paths = sorted(listed.keys() | seen.keys())
+        return {path: seen.get(path) for path in paths if seen.get(path) != listed.get(path)}
 
     def pending_clustering(self) -> list[dict[str, Any]]:
         """Return each pending clustering plan with the file groups it takes, group by group."""
@@ -109,9 +120,9 @@ class HudiJvm:
         by_partition = {str(row[0]): int(row[1]) for row in sorted(counted)}
         return {"total": sum(by_partition.values()), "by_partition": by_partition}
 
-    def _partition_paths(self) -> list[str]:
+    def _partition_paths(self, *, by_metadata_table: bool) -> list[str]:
         utils = self._hudi.common.fs.FSUtils
-        listing = self._metadata_config()
+        listing = self._metadata_config(enabled=by_metadata_table)
         if self._hudi_version < (1, 1):
             storage = self._meta_client.getStorage()
             return list(utils.getAllPartitionPaths(self._engine, storage, listing, self.base_path))
@@ -124,16 +135,16 @@ class HudiJvm:
     def _completion_time(self, instant: JavaObject) -> str:
         return str(instant.getCompletionTime() if self._hudi_version >= (1,) else instant.getStateTransitionTime())
 
-    def _metadata_config(self) -> JavaObject:
-        return self._hudi.common.config.HoodieMetadataConfig.newBuilder().enable(False).build()  # noqa: FBT003 Java has no keywords
+    def _metadata_config(self, *, enabled: bool) -> JavaObject:
+        return self._hudi.common.config.HoodieMetadataConfig.newBuilder().enable(enabled).build()
 
-    def _file_system_view(self) -> JavaObject:
+    def _file_system_view(self, *, by_metadata_table: bool) -> JavaObject:
         # As Hudi's own query side does. Its shorter constructor leaves pending compactions out of the timeline, and
         # with them the log files written since.
         timeline = self._meta_client.getCommitsAndCompactionTimeline().filterCompletedAndCompactionInstants()
         manager = self._hudi.common.table.view.FileSystemViewManager
         return manager.createInMemoryFileSystemViewWithTimeline(
-            self._engine, self._meta_client, self._metadata_config(), timeline
+            self._engine, self._meta_client, self._metadata_config(enabled=by_metadata_table), timeline
         )
 
 

@@ -1,170 +1,16 @@
 """What is done to each golden table, step by step, by the real Hudi writer.
 
-A recipe is a generator: it yields at each state worth keeping, and the caller takes a copy there. Days are the
-partitions, trips the rows; both are few, because every byte here is a byte in the repository.
+A recipe is a generator: it yields at each state worth keeping, and the caller takes a copy there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
-from py4j.protocol import Py4JJavaError
+from writer import DAYS, HOUSEKEEPING, METADATA_TABLE, Stage, Table, Trips
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-COPY_ON_WRITE = "COPY_ON_WRITE"
-MERGE_ON_READ = "MERGE_ON_READ"
-DAYS = ("2026-11-01", "2026-11-02", "2026-11-03", "2026-11-04", "2026-11-05")
-
-# The default bloom filter is sized for 60,000 keys and adds 431 KB to each base file.
-_SMALL_FILES = {
-    "hoodie.bloom.index.filter.type": "SIMPLE",
-    "hoodie.index.bloom.num_entries": "10",
-    "hoodie.index.bloom.fpp": "0.1",
-    "hoodie.bloom.index.filter.dynamic.max.entries": "10",
-    # The zip compresses a whole file better than Parquet its pages of ten values.
-    "hoodie.parquet.compression.codec": "uncompressed",
-}
-# One file group for each insert and partition, and no table service but those a recipe asks for.
-_STEADY = {
-    "hoodie.parquet.small.file.limit": "0",
-    "hoodie.clean.automatic": "false",
-    "hoodie.archive.automatic": "false",
-    "hoodie.compact.inline": "false",
-    "hoodie.compact.inline.max.delta.commits": "100",
-    "hoodie.embed.timeline.server": "false",
-    "hoodie.write.markers.type": "DIRECT",
-    "hoodie.insert.shuffle.parallelism": "1",
-    "hoodie.upsert.shuffle.parallelism": "1",
-    "hoodie.metadata.enable": "false",
-    "hoodie.metadata.index.column.stats.enable": "false",
-    "hoodie.metadata.index.partition.stats.enable": "false",
-}
-METADATA_TABLE = {"hoodie.metadata.enable": "true"}
-# Cleaning and archival as early as Hudi allows: archival must keep more commits than cleaning does.
-_HOUSEKEEPING = {
-    "hoodie.clean.automatic": "true",
-    "hoodie.cleaner.commits.retained": "1",
-    "hoodie.archive.automatic": "true",
-    "hoodie.keep.min.commits": "2",
-    "hoodie.keep.max.commits": "3",
-    "hoodie.commits.archival.batch": "1",
-}
-# A check that always fails runs when the data files are written and the commit is not: a writer that died there
-# leaves the same files, markers included.
-_FAIL_BEFORE_COMMIT = {
-    "hoodie.precommit.validators": "org.apache.hudi.client.validator.SqlQuerySingleResultPreCommitValidator",
-    "hoodie.precommit.validators.single.value.sql.queries": "select count(*) from <TABLE_NAME>#-1",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trips:
-    """Rows ``first`` to ``first + count - 1`` of one partition; a later ``version`` of a row replaces an earlier."""
-
-    day: str
-    first: int
-    count: int
-    version: int = 0
-    region: str = "eu"
-
-    def values(self) -> Iterator[str]:
-        """Yield the rows as SQL values."""
-        for number in range(self.first, self.first + self.count):
-            fare = 5 + number % 7 + self.version / 4
-            yield (
-                f"('{self.day}-{number:02}', cast({fare} as double), cast({60 * number} as int),"
-                f" cast({1000 * self.version + number} as bigint), '{self.region}', '{self.day}')"
-            )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """A state worth keeping, and in words what led to it since the stage before."""
-
-    name: str
-    done: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """A Hudi table that is being written."""
-
-    spark: SparkSession
-    name: str
-    path: str
-    table_type: str
-    partition_fields: str = "day"
-    options: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def is_merge_on_read(self) -> bool:
-        """Say whether upserts go to log files."""
-        return self.table_type == MERGE_ON_READ
-
-    def insert(self, *trips: Trips) -> None:
-        """Commit the rows as new file groups."""
-        self._write(self._rows(trips), operation="insert")
-
-    def upsert(self, *trips: Trips) -> None:
-        """Commit the rows over those of the same keys."""
-        self._write(self._rows(trips), operation="upsert")
-
-    def fail_upsert(self, *trips: Trips) -> None:
-        """Write the rows' data files and stop before the commit."""
-        try:
-            self._write(self._rows(trips), operation="upsert", extra=_FAIL_BEFORE_COMMIT)
-        except Py4JJavaError:
-            return
-        raise RuntimeError(f"the write to {self.name} that was to fail has committed")
-
-    def delete_partition(self, partition: str) -> None:
-        """Commit that the partition is empty; its files stay."""
-        extra = {"hoodie.datasource.write.partitions.to.delete": partition}
-        self._write(self._rows([]), operation="delete_partition", extra=extra)
-
-    def run_clustering(self, *, partition: str, op: str) -> None:
-        """Call Hudi's clustering on one partition."""
-        self.spark.sql(
-            f"CALL run_clustering(path => '{self.path}', op => '{op}', selected_partitions => '{partition}',"
-            f" options => '{self._service_options()}')"
-        ).collect()
-
-    def schedule_compaction(self) -> None:
-        """Write a compaction plan for every file group with log files that is not in another plan."""
-        options = f"{self._service_options()},hoodie.compact.inline.max.delta.commits=1"
-        planned = self.spark.sql(
-            f"CALL run_compaction(path => '{self.path}', op => 'schedule', options => '{options}')"
-        ).collect()
-        if not planned:
-            raise RuntimeError(f"no compaction of {self.name} was planned")
-
-    def _service_options(self) -> str:
-        kept = {**_SMALL_FILES, **_STEADY, **self.options}
-        kept.pop("hoodie.compact.inline.max.delta.commits")
-        return ",".join(f"{key}={value}" for key, value in kept.items())
-
-    def _rows(self, trips: Iterable[Trips]) -> DataFrame:
-        values = [value for each in trips for value in each.values()] or list(Trips(day="", first=0, count=1).values())
-        columns = "trip_id, fare, seconds, ts, region, day"
-        rows = self.spark.sql(f"SELECT * FROM VALUES {', '.join(values)} AS t({columns})").where("day <> ''")
-        return rows if "region" in self.partition_fields else rows.drop("region")
-
-    def _write(self, rows: DataFrame, *, operation: str, extra: dict[str, str] | None = None) -> None:
-        fields = {
-            "hoodie.table.name": self.name,
-            "hoodie.datasource.write.table.type": self.table_type,
-            "hoodie.datasource.write.operation": operation,
-            "hoodie.datasource.write.recordkey.field": "trip_id",
-            "hoodie.datasource.write.precombine.field": "ts",
-            "hoodie.datasource.write.partitionpath.field": self.partition_fields,
-            "hoodie.datasource.write.hive_style_partitioning": "true",
-        }
-        options = {**_SMALL_FILES, **_STEADY, **fields, **self.options, **(extra or {})}
-        rows.coalesce(1).write.format("hudi").options(**options).mode("append").save(self.path)
+ODD_REGIONS = ("us/east 1", "50%=half", "Gdańsk+é", None)
 
 
 def trips(table: Table) -> Iterator[Stage]:
@@ -272,6 +118,106 @@ def bare(table: Table) -> Iterator[Stage]:
     yield Stage(name="bare", done=("an insert into two days and an upsert of one row, no hive-style names",))
 
 
+def undone(table: Table) -> Iterator[Stage]:
+    """Roll a completed write back, leave a failed one where it fell, and clean around a savepoint."""
+    table.insert(*(Trips(day=day, first=0, count=3) for day in DAYS[:3]))
+    table.upsert(*(Trips(day=day, first=1, count=1, version=1) for day in DAYS[:2]))
+    table.savepoint()
+    table.upsert(Trips(day=DAYS[0], first=0, count=2, version=2), Trips(day=DAYS[3], first=0, count=2))
+    table.roll_back_last()
+    table.insert(Trips(day=DAYS[3], first=5, count=2))
+    table.fail_upsert(Trips(day=DAYS[1], first=0, count=1, version=3), Trips(day=DAYS[4], first=0, count=2))
+    yield Stage(
+        name="rolledback",
+        done=(
+            "an insert into three days and an upsert of two of them, which is savepointed",
+            "an upsert of the first day and an insert into the fourth, completed and rolled back",
+            "an insert into the fourth day",
+            "an upsert of the second and the fifth day that a pre-commit check stopped: its data files are there",
+        ),
+    )
+    for version in (4, 5, 6):
+        table.upsert(*(Trips(day=day, first=1, count=2, version=version) for day in DAYS[:3]))
+    table.clean()
+    yield Stage(
+        name="cleaned",
+        done=("three upserts of the first three days, the first of which rolled the stopped one back", "a clean"),
+    )
+
+
+def replaced(table: Table) -> Iterator[Stage]:
+    """Overwrite and drop partitions, then restore the table to the time before."""
+    table.insert(*(Trips(day=day, first=0, count=3) for day in DAYS[:4]))
+    table.upsert(*(Trips(day=day, first=1, count=1, version=1) for day in DAYS[:3]))
+    kept = table.savepoint()
+    table.overwrite(Trips(day=DAYS[0], first=10, count=2))
+    table.delete_partition(f"day={DAYS[1]}")
+    table.upsert(Trips(day=DAYS[0], first=10, count=1, version=2), Trips(day=DAYS[3], first=0, count=1, version=2))
+    table.fail_overwrite(Trips(day=DAYS[2], first=20, count=2))
+    yield Stage(
+        name="replaced",
+        done=(
+            "an insert into four days and an upsert of three of them, which is savepointed",
+            "insert_overwrite of the first day, delete_partition of the second; their files of before are on disk",
+            "an upsert of the first and the fourth day",
+            "insert_overwrite of the third day that a pre-commit check stopped after its data files were written",
+        ),
+    )
+    # A restore cannot undo an insert_overwrite in flight (1.2.0 finds no replaced files in its metadata): a write can.
+    table.upsert(Trips(day=DAYS[3], first=1, count=1, version=3))
+    table.restore(kept)
+    table.upsert(Trips(day=DAYS[1], first=0, count=1, version=3))
+    yield Stage(
+        name="restored",
+        done=(
+            "an upsert of the fourth day, which rolled the stopped insert_overwrite back first",
+            "a restore to the savepoint, which undid the writes since",
+            "an upsert of the second day",
+        ),
+    )
+
+
+def odd(table: Table) -> Iterator[Stage]:
+    """Write partition values with all that a path does not take, and rows without one."""
+    for first, regions in ((0, ODD_REGIONS), (3, ODD_REGIONS[:2])):
+        table.insert(*(Trips(day=DAYS[0], first=first, count=2, region=region) for region in regions))
+    table.upsert(*(Trips(day=DAYS[0], first=1, count=1, version=1, region=region) for region in ODD_REGIONS[1:]))
+    yield Stage(
+        name="odd",
+        done=("two inserts and an upsert; values with spaces, signs and letters beyond ASCII, and none; URL-encoded",),
+    )
+
+
+def sidefiles(table: Table) -> Iterator[Stage]:
+    """Write change-data files beside the data files, and partition metafiles in Parquet."""
+    table.insert(Trips(day=DAYS[0], first=0, count=3), Trips(day=DAYS[1], first=0, count=3))
+    for version in (1, 2):
+        table.upsert(Trips(day=DAYS[0], first=version, count=1, version=version))
+    yield Stage(
+        name="sidefiles",
+        done=("an insert into two days and two upserts of the first, change-data capture on, metafiles in Parquet",),
+    )
+
+
+def logcompacted(table: Table) -> Iterator[Stage]:
+    """Join log files by log compaction, and leave a second plan of it pending."""
+    table.insert(*(Trips(day=day, first=0, count=3) for day in DAYS[:2]))
+    for version in (1, 2):
+        table.upsert(*(Trips(day=day, first=version, count=1, version=version) for day in DAYS[:2]))
+    table.log_compact(execute=True)
+    for version in (3, 4):
+        table.upsert(Trips(day=DAYS[0], first=0, count=1, version=version))
+    table.log_compact(execute=False)
+    table.upsert(Trips(day=DAYS[0], first=2, count=1, version=5))
+    yield Stage(
+        name="logcompacted",
+        done=(
+            "an insert into two days and two upserts, their log files joined by a log compaction",
+            "two upserts of the first day, a log compaction plan that is not executed, and an upsert after it",
+        ),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """A way to make one table, the states it yields, and the write options that belong to it."""
@@ -283,11 +229,11 @@ class Recipe:
 
 
 TRIPS = Recipe(make=trips, stages=("plain", "clustered", "pending"))
-ARCHIVED = Recipe(make=archived, stages=("young", "archived"), options=_HOUSEKEEPING)
+ARCHIVED = Recipe(make=archived, stages=("young", "archived"), options=HOUSEKEEPING)
 ARCHIVED_COMPACTED = Recipe(
     make=archived,
     stages=("young", "archived"),
-    options={**_HOUSEKEEPING, "hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "2"},
+    options={**HOUSEKEEPING, "hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "2"},
 )
 FLAT = Recipe(make=flat, stages=("flat",), partition_fields="")
 NESTED = Recipe(
@@ -297,3 +243,29 @@ NESTED = Recipe(
     options={"hoodie.datasource.write.partitionpath.urlencode": "true"},
 )
 BARE = Recipe(make=bare, stages=("bare",), options={"hoodie.datasource.write.hive_style_partitioning": "false"})
+UNDONE = Recipe(
+    make=undone,
+    stages=("rolledback", "cleaned"),
+    # Compacted, so that the metadata table has a base file with rows under its log files, but not before the rollback:
+    # up to 1.0 Hudi refuses to roll back a commit that its metadata table has compacted.
+    options={**METADATA_TABLE, "hoodie.metadata.compact.max.delta.commits": "6"},
+)
+REPLACED = Recipe(make=replaced, stages=("replaced", "restored"), options=METADATA_TABLE)
+ODD = Recipe(
+    make=odd,
+    stages=("odd",),
+    partition_fields="region,day",
+    options={**METADATA_TABLE, "hoodie.datasource.write.partitionpath.urlencode": "true"},
+)
+ODD_BARE = replace(ODD, options={**ODD.options, "hoodie.datasource.write.hive_style_partitioning": "false"})
+SIDE_FILES = Recipe(
+    make=sidefiles,
+    stages=("sidefiles",),
+    options={
+        **METADATA_TABLE,
+        "hoodie.metadata.compact.max.delta.commits": "1",
+        "hoodie.table.cdc.enabled": "true",
+        "hoodie.partition.metafile.use.base.format": "true",
+    },
+)
+LOG_COMPACTED = Recipe(make=logcompacted, stages=("logcompacted",), options=METADATA_TABLE)

@@ -28,15 +28,18 @@ from recipes import (
     ARCHIVED,
     ARCHIVED_COMPACTED,
     BARE,
-    COPY_ON_WRITE,
     FLAT,
-    MERGE_ON_READ,
-    METADATA_TABLE,
+    LOG_COMPACTED,
     NESTED,
+    ODD,
+    ODD_BARE,
+    REPLACED,
+    SIDE_FILES,
     TRIPS,
+    UNDONE,
     Recipe,
-    Table,
 )
+from writer import COPY_ON_WRITE, MERGE_ON_READ, METADATA_TABLE, Table
 
 BUNDLE = "hudi-spark3.5-bundle_2.12-{version}.jar"
 TABLE_VERSIONS = {"0.15.0": 6, "1.0.2": 8, "1.2.0": 9}
@@ -74,12 +77,23 @@ def orders() -> list[Order]:
             (COPY_ON_WRITE, TRIPS, version == "1.2.0"),
             (MERGE_ON_READ, TRIPS, False),
             (COPY_ON_WRITE, ARCHIVED, False),
+            (COPY_ON_WRITE, UNDONE, True),
+            (MERGE_ON_READ, UNDONE, True),
+            (COPY_ON_WRITE, REPLACED, True),
+            (MERGE_ON_READ, REPLACED, True),
+            (COPY_ON_WRITE, ODD_BARE, True),
+            (MERGE_ON_READ, ODD, True),
+            (COPY_ON_WRITE, SIDE_FILES, True),
+            (MERGE_ON_READ, SIDE_FILES, True),
         )
     ]
     return [
         *of_every_version,
         Order(hudi_version="0.15.0", table_type=MERGE_ON_READ, recipe=ARCHIVED_COMPACTED),
+        Order(hudi_version="1.0.2", table_type=MERGE_ON_READ, recipe=ARCHIVED_COMPACTED),
         Order(hudi_version="1.2.0", table_type=MERGE_ON_READ, recipe=ARCHIVED_COMPACTED),
+        Order(hudi_version="1.0.2", table_type=MERGE_ON_READ, recipe=LOG_COMPACTED),
+        Order(hudi_version="1.2.0", table_type=MERGE_ON_READ, recipe=LOG_COMPACTED),
         Order(hudi_version="0.15.0", table_type=MERGE_ON_READ, recipe=FLAT, metadata_table=True),
         Order(hudi_version="1.0.2", table_type=COPY_ON_WRITE, recipe=BARE, metadata_table=True),
         Order(hudi_version="1.2.0", table_type=COPY_ON_WRITE, recipe=FLAT, metadata_table=True),
@@ -194,6 +208,7 @@ def _write_truth(name: str, *, jvm: HudiJvm, done: list[str]) -> None:
         "last_completed_instant": jvm.last_completed_instant(),
         "timeline": jvm.timeline(),
         "partitions": jvm.partitions(),
+        "metadata_view": jvm.metadata_view(),
         "pending_clustering": jvm.pending_clustering(),
         "pending_compaction": jvm.pending_compaction(),
         "files": golden.packed_files(Path(jvm.base_path)),
