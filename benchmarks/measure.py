@@ -94,12 +94,17 @@ def _cpu_seconds() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
+def peak_bytes_of(pid: int | str) -> int:
+    """The peak memory of a process that runs, by Linux's own account."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    line = next(one for one in lines if one.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024
+
+
 def _peak_bytes() -> int:
     """The peak memory of this process. Linux's ``ru_maxrss`` also counts the parent's memory at the fork."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        line = next(one for one in status.read_text().splitlines() if one.startswith("VmHWM:"))
-        return int(line.split()[1]) * 1024
+    if Path("/proc/self/status").exists():
+        return peak_bytes_of("self")
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _TO_BYTES
 
 

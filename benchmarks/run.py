@@ -9,7 +9,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+import expiry_benchmark
 import idle_run_benchmark
+import listing_benchmark
+import many_partitions_benchmark
 import statistics_benchmark
 from measure import ROOT, print_lines
 from synthetic_table import RECENT_PARTITIONS
@@ -35,6 +38,14 @@ def main() -> None:
         table = chosen.table or _demo_table() or idle_run_benchmark.like_the_demo(folder / "idle")
         lines = statistics_benchmark.measure(sizes, folder=folder)
         lines += idle_run_benchmark.measure(table, folder=folder / "idle", rounds=rounds)
+        scale = 10 if chosen.quick else 1
+        (folder / "many").mkdir()
+        many = argparse.Namespace(partitions=100_000 // scale, files=2, commits=500, rounds=min(rounds, 3))
+        lines += many_partitions_benchmark.measure(many, folder=folder / "many")
+        lines += expiry_benchmark.measure(partitions=100_000 // scale, many=640_000 // scale, rounds=rounds)
+    # Putting files on the server takes most of the time, so this is the short form of the benchmark.
+    listed = [50, 200] if chosen.quick else [100, 500]
+    lines += listing_benchmark.measure(argparse.Namespace(partitions=listed, files=4, rounds=min(rounds, 3), delay=0))
     print_lines(lines)
     sys.exit(not (chosen.quick or all(one.is_met for one in lines)))
 

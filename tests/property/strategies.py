@@ -105,7 +105,15 @@ def ttl_policies(draw: st.DrawFn, scheme: PartitionScheme) -> TTLPolicy:
     value = draw(st.integers(1, 1500 if kind is PolicyKind.KEEP_BY_SIZE else 4))
     if kind is PolicyKind.KEEP_BY_TIME:
         value *= 40
-    return TTLPolicy(spec=spec, kind=kind, value=value, source=draw(texts))
+    switches = st.sampled_from([False, False, True])
+    return TTLPolicy(
+        spec=spec,
+        kind=kind,
+        value=value,
+        source=draw(texts),
+        expires_null=draw(switches),
+        may_empty=draw(switches),
+    )
 
 
 @st.composite

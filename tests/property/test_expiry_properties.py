@@ -1,21 +1,22 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC
+from datetime import UTC, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_hudi_maint.core.model.instant import instant_moment
 from airflow_hudi_maint.core.model.partition import PartitionScheme, PartitionSpec
-from airflow_hudi_maint.core.model.plan import ExpiryPlan
-from airflow_hudi_maint.core.model.policy import PolicyKind, PolicySet, TTLPolicy
+from airflow_hudi_maint.core.model.plan import Decision, ExpiryEntry, ExpiryPlan
+from airflow_hudi_maint.core.model.policy import PolicyClock, PolicyKind, PolicySet, TTLPolicy
 from airflow_hudi_maint.core.model.statistics import PartitionStatistics
-from airflow_hudi_maint.core.planning.expiry import ExpiryGuards, plan_expiry
-from airflow_hudi_maint.core.planning.policy_match import match_policy
+from airflow_hudi_maint.core.planning.expiry import ExpiryClock, ExpiryGuards, plan_expiry
+from airflow_hudi_maint.core.planning.policy_match import describe, match_policy
 from tests.property import strategies as tables
 
-NO_LIMITS = ExpiryGuards(max_partition_share=None, max_byte_share=None)
+NO_LIMITS = ExpiryGuards(max_partition_share=None, max_byte_share=None, max_record_share=None, min_partitions_left=None)
 
 
 def plan_of(
@@ -25,6 +26,8 @@ def plan_of(
     scheme: PartitionScheme,
     field_type: str | None = "string",
     pending: Iterable[str] = (),
+    guards: ExpiryGuards = NO_LIMITS,
+    created: Mapping[str, str] | None = None,
 ) -> ExpiryPlan:
     return plan_expiry(
         tables.table(list(rows)),
@@ -35,7 +38,8 @@ def plan_of(
         basis=tables.basis(),
         zone=UTC,
         now=tables.NOW,
-        guards=NO_LIMITS,
+        guards=guards,
+        created=created or {},
     )
 
 
@@ -154,15 +158,81 @@ def test_siblings_of_a_spec_are_judged_as_if_the_policy_were_not_there(
     )
 
 
-@given(table=numbered_tables(), kind=st.sampled_from(PolicyKind), value=st.integers(2, 300))
+@given(table=any_tables(), data=st.data(), field_type=st.sampled_from(["string", "int", None]))
 def test_a_tighter_policy_never_keeps_more(
-    table: tuple[PartitionScheme, int, list[PartitionStatistics]], kind: PolicyKind, value: int
+    table: tuple[PartitionScheme, PolicySet, list[PartitionStatistics]], data: st.DataObject, field_type: str | None
 ) -> None:
-    """What expires by a policy expires by the same policy with a smaller value."""
+    """What expires by a set of policies expires by the same set with a smaller value in one of them."""
+    scheme, policies, rows = table
+    every = [one for one in policies.all() if one.value > 1]
+    if not every:
+        return
+    chosen = data.draw(st.sampled_from(every))
+    tighter = replace(chosen, value=data.draw(st.integers(1, chosen.value - 1)))
+    tight = PolicySet(
+        explicit=tuple(tighter if one is chosen else one for one in policies.explicit),
+        default=tighter if policies.default is chosen else policies.default,
+    )
+    loose_drops = dropped(plan_of(rows, policies, scheme=scheme, field_type=field_type))
+    assert loose_drops <= dropped(plan_of(rows, tight, scheme=scheme, field_type=field_type))
+
+
+@given(table=any_tables())
+def test_nothing_under_a_spec_is_emptied_unless_its_policy_says_so(
+    table: tuple[PartitionScheme, PolicySet, list[PartitionStatistics]],
+) -> None:
+    """Under each prefix of a spec, one of the partitions that its policy decides about stays."""
+    scheme, policies, rows = table
+    groups: dict[tuple[str | None, tuple[str, ...]], list[ExpiryEntry]] = {}
+    depths = {describe(one): len(one.spec.levels) for one in policies.all() if not one.may_empty}
+    for entry in plan_of(rows, policies, scheme=scheme).entries:
+        depth = depths.get(entry.policy or "", len(scheme.fields))
+        if depth < len(scheme.fields):
+            prefix = tuple(entry.partition_path.split("/")[:depth])
+            groups.setdefault((entry.policy, prefix), []).append(entry)
+    for entries in groups.values():
+        assert Decision.KEEP in {entry.decision for entry in entries}
+
+
+@given(table=any_tables(), data=st.data())
+def test_what_is_held_stays_and_changes_nothing_else(
+    table: tuple[PartitionScheme, PolicySet, list[PartitionStatistics]], data: st.DataObject
+) -> None:
+    """A legal hold takes its partitions out of what expires, and no other partition in or out."""
+    scheme, policies, rows = table
+    paths = [row.partition_path for row in rows]
+    held = data.draw(st.lists(st.sampled_from(paths), unique=True)) if paths else []
+    free = dropped(plan_of(rows, policies, scheme=scheme))
+    plan = plan_of(rows, policies, scheme=scheme, guards=NO_LIMITS.holding_back(legal_hold=held))
+    assert free - set(held) == dropped(plan)
+    assert {entry.partition_path for entry in plan.spared} >= free & set(held)
+
+
+@given(table=numbered_tables(), data=st.data(), days=st.integers(1, 400))
+def test_by_creation_only_what_is_known_to_be_old_expires(
+    table: tuple[PartitionScheme, int, list[PartitionStatistics]], data: st.DataObject, days: int
+) -> None:
+    """A partition whose creation is not known stays; the others go by it, whenever they were written."""
     scheme, depth, rows = table
-    loose = dropped(plan_of(rows, policy(kind, value, scheme=scheme, depth=depth), scheme=scheme))
-    tight = dropped(plan_of(rows, policy(kind, value - 1, scheme=scheme, depth=depth), scheme=scheme))
-    assert loose <= tight
+    spec = PartitionSpec(levels=tuple((field, None) for field in scheme.fields[:depth]))
+    by = TTLPolicy(spec=spec, kind=PolicyKind.KEEP_BY_TIME, value=days, clock=PolicyClock.CREATED, may_empty=True)
+    created = {row.partition_path: data.draw(tables.instants) for row in rows if data.draw(st.booleans())}
+    wall = replace(NO_LIMITS, clock=ExpiryClock.WALL, max_quiet_days=None)
+    plan = plan_of(rows, PolicySet(explicit=(by,)), scheme=scheme, guards=wall, created=created)
+    old = {path for path, one in created.items() if tables.NOW - instant_moment(one, zone=UTC) > timedelta(days=days)}
+    assert old == dropped(plan)
+
+
+@given(table=any_tables())
+def test_a_plan_adds_up(table: tuple[PartitionScheme, PolicySet, list[PartitionStatistics]]) -> None:
+    """The totals of a plan in columns are those of its entries, and it equals a plan that is made of entries."""
+    scheme, policies, rows = table
+    plan = plan_of(rows, policies, scheme=scheme)
+    spelled = replace(plan, entries=tuple(plan.entries))
+    assert spelled == plan
+    assert (spelled.totals, spelled.summary()) == (plan.totals, plan.summary())
+    assert [plan.entries[place] for place in range(len(plan.entries))] == list(plan.entries)
+    assert (spelled.expired, spelled.spared) == (plan.expired, plan.spared)
 
 
 @given(table=any_tables(), data=st.data())

@@ -8,6 +8,9 @@ from enum import StrEnum
 
 from airflow_hudi_maint.core.model.instant import Instant
 
+RESTORES_KEY = "airflow_hudi_maint.restores"
+"""The key of a commit's extra metadata by which a restore of ours names the drop of partitions that it undoes."""
+
 
 class Operation(StrEnum):
     """The write operations that maintenance has to tell apart; Hudi's ``WriteOperationType``."""
@@ -16,6 +19,7 @@ class Operation(StrEnum):
     COMPACT = "COMPACT"
     LOG_COMPACT = "LOG_COMPACT"
     DELETE_PARTITION = "DELETE_PARTITION"
+    INSERT = "INSERT"
 
 
 REWRITE_OPERATIONS = frozenset({Operation.CLUSTER, Operation.COMPACT, Operation.LOG_COMPACT})
@@ -37,13 +41,15 @@ class CommitMetadata:
     """The metadata of a completed commit, delta commit or replace commit.
 
     ``operation`` is Hudi's ``operationType`` (None where an old writer left it out). ``written`` and ``replaced`` are
-    by partition path. ``schema`` is the table's Avro schema as JSON text, where the writer noted it.
+    by partition path. ``schema`` is the table's Avro schema as JSON text, where the writer noted it. ``restores`` is
+    the requested time of the drop of partitions that a restore of ours undid.
     """
 
     operation: str | None
     written: Mapping[str, tuple[WriteStat, ...]]
     replaced: Mapping[str, tuple[str, ...]]
     schema: str | None
+    restores: str | None = None
 
     @property
     def touched_partitions(self) -> frozenset[str]:
@@ -107,3 +113,82 @@ class PendingPlan:
     def partitions(self) -> frozenset[str]:
         """The partitions that the plan holds file groups of."""
         return frozenset(one.partition_path for one in self.inputs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanPlan:
+    """What a clean will delete: file names by partition, and whole partitions.
+
+    ``earliest_retained`` is the requested time of the oldest instant whose files stay; None where the policy keeps by
+    file versions and not by commits.
+    """
+
+    policy: str
+    earliest_retained: str | None
+    files: Mapping[str, tuple[str, ...]]
+    emptied_partitions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanMetadata:
+    """What a completed clean deleted, and failed to delete: file names by partition.
+
+    ``earliest_retained`` and ``emptied_partitions`` as in :class:`CleanPlan`.
+    """
+
+    earliest_retained: str | None
+    deleted: Mapping[str, tuple[str, ...]]
+    failed: Mapping[str, tuple[str, ...]]
+    emptied_partitions: tuple[str, ...]
+
+    @property
+    def deleted_file_count(self) -> int:
+        """How many files are gone."""
+        return sum(map(len, self.deleted.values()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollbackPlan:
+    """What a rollback is to undo (an instant's requested time and action), and where; the partitions may be unknown."""
+
+    target: str
+    target_action: str
+    partitions: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestorePlan:
+    """What a restore is to undo, newest first, and the savepoint that it goes back to (None: the plan does not say)."""
+
+    undone: tuple[str, ...]
+    savepoint: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreMetadata:
+    """The metadata of a completed restore: the instants that it undid, and the partitions that it took files from."""
+
+    undone: tuple[str, ...]
+    partitions: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavepointMetadata:
+    """Who saved an instant and why, and the files it holds by partition; ``saved_at_ms`` counts from 1970 in UTC."""
+
+    saved_by: str
+    saved_at_ms: int
+    comments: str
+    files: Mapping[str, tuple[str, ...]]
+
+    @property
+    def partitions(self) -> frozenset[str]:
+        """The partitions that the savepoint holds files of."""
+        return frozenset(self.files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexPlan:
+    """The metadata partitions that an indexing builds or built, each with the last instant that it covers."""
+
+    up_to: Mapping[str, str]

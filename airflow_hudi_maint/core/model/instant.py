@@ -17,8 +17,9 @@ _SHORT_DIGITS = 14
 _FULL_DIGITS = 17
 _DATE_PARTS = ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14))
 _FILE_NAME = re.compile(
-    r"(?P<requested>\d{14}(?:\d{3})?)"
-    r"(?:_(?P<completion>\d{14}(?:\d{3})?))?"
+    # Three digits more than milliseconds: Hudi before 1.0 stamps table services of the metadata table so.
+    r"(?P<requested>[0-9]{14}(?:[0-9]{3}){0,2})"
+    r"(?:_(?P<completion>[0-9]{14}(?:[0-9]{3}){0,2}))?"
     r"(?:\.(?P<action>[a-z]+))??"
     r"(?:\.(?P<state>requested|inflight))?"
 )
@@ -45,7 +46,8 @@ class Action(StrEnum):
         return _COMPLETED_AS.get(self, self)
 
 
-_ACTIONS = {str(one): one for one in Action}
+ACTIONS_BY_NAME = {str(one): one for one in Action}
+"""The actions by the names that Hudi gives them in files."""
 _COMPLETED_AS = {
     Action.COMPACTION: Action.COMMIT,
     Action.LOG_COMPACTION: Action.DELTA_COMMIT,
@@ -119,7 +121,7 @@ def parse_instant_file_name(name: str) -> Instant | None:
     requested, completion, action_text, state_text = match.groups()
     if action_text is None and state_text != "inflight":
         return None
-    action = _ACTIONS.get(action_text or Action.COMMIT)
+    action = ACTIONS_BY_NAME.get(action_text or Action.COMMIT)
     state = State[state_text.upper()] if state_text else State.COMPLETED
     if action is None or (completion and state is not State.COMPLETED):
         return None
@@ -149,6 +151,14 @@ def instant_moment(instant_time: str, *, zone: tzinfo) -> datetime:
         msg = f"{instant_time!r} is no instant: {error}"
         raise ValueError(msg) from error
     return local.astimezone(UTC)
+
+
+def known_moment(instant_time: str | None, *, zone: tzinfo) -> datetime | None:
+    """:func:`instant_moment`, but None for a text that is no moment: a timeline may hold a file that is named so."""
+    try:
+        return None if instant_time is None else instant_moment(instant_time, zone=zone)
+    except ValueError:
+        return None
 
 
 def moment_instant(moment: datetime, *, zone: tzinfo) -> str:

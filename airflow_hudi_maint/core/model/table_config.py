@@ -13,6 +13,7 @@ from airflow_hudi_maint.core.errors import UnsupportedTableError
 from airflow_hudi_maint.core.model.partition import PartitionScheme
 
 SUPPORTED_TABLE_VERSIONS = (6, 8, 9)
+BASE_FILE_FORMATS = ("PARQUET", "ORC", "HFILE")
 TIMELINE_LAYOUT_2_SINCE = 8
 """First table version with completion times in file names and the timeline in a folder of its own."""
 
@@ -28,8 +29,8 @@ class TableType(StrEnum):
 class TableConfig:
     """The settings of a table that maintenance needs, checked.
 
-    ``timeline_folder`` is relative to the base path. ``timeline_zone`` is ``LOCAL`` (the zone of the writers'
-    machines, which the table does not name) or ``UTC``.
+    ``timeline_folder`` and ``archive_folder`` are relative to the base path. ``timeline_zone`` is ``LOCAL`` (the zone
+    of the writers' machines, which the table does not name) or ``UTC``.
     """
 
     name: str
@@ -40,6 +41,7 @@ class TableConfig:
     ordering_fields: tuple[str, ...]
     key_generator_class: str | None
     timeline_folder: str
+    archive_folder: str
     timeline_zone: str
     metadata_partitions: tuple[str, ...]
     base_file_format: str
@@ -68,8 +70,13 @@ class TableConfig:
         Raises UnsupportedTableError for a table version or type that is not handled, by name.
         """
         version = _version(properties, base_path=base_path)
+        _refuse_bootstrapped(properties, base_path=base_path)
         new_layout = version >= TIMELINE_LAYOUT_2_SINCE
         folder = ".hoodie/" + properties.get("hoodie.timeline.path", "timeline") if new_layout else ".hoodie"
+        # Version 8 and later keep hoodie.archivelog.folder too, and read this key instead.
+        archive_key, archive = (
+            ("hoodie.timeline.history.path", "history") if new_layout else ("hoodie.archivelog.folder", "archived")
+        )
         ordering = properties.get("hoodie.table.ordering.fields") or properties.get("hoodie.table.precombine.field")
         return cls(
             name=properties.get("hoodie.table.name", ""),
@@ -80,9 +87,10 @@ class TableConfig:
             ordering_fields=_names(ordering),
             key_generator_class=properties.get("hoodie.table.keygenerator.class"),
             timeline_folder=folder,
+            archive_folder=f"{folder}/{properties.get(archive_key) or archive}",
             timeline_zone=properties.get("hoodie.table.timeline.timezone", "LOCAL").upper(),
             metadata_partitions=tuple(sorted(_names(properties.get("hoodie.table.metadata.partitions")))),
-            base_file_format=properties.get("hoodie.table.base.file.format", "PARQUET").upper(),
+            base_file_format=_base_file_format(properties, base_path=base_path),
             create_schema=properties.get("hoodie.table.create.schema"),
             properties=dict(properties),
         )
@@ -106,6 +114,26 @@ def _version(properties: Mapping[str, str], *, base_path: str) -> int:
         )
         raise UnsupportedTableError(msg)
     return version
+
+
+def _refuse_bootstrapped(properties: Mapping[str, str], *, base_path: str) -> None:
+    source = properties.get("hoodie.bootstrap.base.path")
+    if source:
+        msg = (
+            f"Table {base_path} was bootstrapped from {source} (hoodie.bootstrap.base.path): the rows of its base "
+            "files may lie there, so neither their bytes nor what a dropped partition frees can be told. Bootstrapped "
+            "tables are not maintained; write the rows to a new table first"
+        )
+        raise UnsupportedTableError(msg)
+
+
+def _base_file_format(properties: Mapping[str, str], *, base_path: str) -> str:
+    text = properties.get("hoodie.table.base.file.format", "PARQUET").upper()
+    if text not in BASE_FILE_FORMATS:
+        # Unknown base files would be passed over, and every partition would seem to be empty.
+        msg = f"Table {base_path} has base files of format {text}; expected one of {', '.join(BASE_FILE_FORMATS)}"
+        raise UnsupportedTableError(msg)
+    return text
 
 
 def _table_type(properties: Mapping[str, str], *, base_path: str) -> TableType:

@@ -20,21 +20,29 @@ class Timeline:
     """The active timeline as one listing showed it, in order of requested time.
 
     One entry per instant and completed action: of several files of an instant only the furthest state counts. An
-    instant that was completed twice (two files) is listed once, by its first completion.
+    instant that was completed twice (two files) is listed once, by its first completion. ``log_compactions`` are the
+    requested times of log compactions, pending or not: completed, they look like delta commits.
     """
 
     instants: tuple[Instant, ...]
+    log_compactions: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, files: Iterable[Instant]) -> Timeline:
         """Build a timeline from the instants of all its files, in any order."""
         furthest: dict[tuple[str, Action], Instant] = {}
+        log_compactions: set[str] = set()
         for instant in files:
+            if instant.action is Action.LOG_COMPACTION:
+                log_compactions.add(instant.requested_time)
             key = (instant.requested_time, instant.action.completed_as)
             known = furthest.get(key)
             if known is None or _precedence(instant) < _precedence(known):
                 furthest[key] = instant
-        return cls(instants=tuple(sorted(furthest.values(), key=lambda one: (one.requested_time, one.action))))
+        return cls(
+            instants=tuple(sorted(furthest.values(), key=lambda one: (one.requested_time, one.action))),
+            log_compactions=frozenset(log_compactions),
+        )
 
     def __iter__(self) -> Iterator[Instant]:
         return iter(self.instants)
@@ -51,6 +59,11 @@ class Timeline:
     def pending(self) -> tuple[Instant, ...]:
         """Requested and inflight instants, in order of requested time."""
         return tuple(one for one in self.instants if not one.is_completed)
+
+    @cached_property
+    def completed_writes(self) -> tuple[Instant, ...]:
+        """Completed instants that may have written data files, in order of requested time."""
+        return tuple(one for one in self.completed if one.action in WRITE_ACTIONS)
 
     @cached_property
     def completed_times(self) -> frozenset[str]:

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import takewhile
+from typing import NamedTuple
 
 from airflow_hudi_maint.core.errors import CorruptTableError
 from airflow_hudi_maint.core.model.commit import CommitMetadata
-from airflow_hudi_maint.core.model.file_slice import FileSlice, LogFile
+from airflow_hudi_maint.core.model.file_slice import LogFile
 from airflow_hudi_maint.core.model.instant import Action, Instant, moment_instant
 from airflow_hudi_maint.core.model.statistics import PartitionStatistics, TableStatistics
 from airflow_hudi_maint.core.model.timeline import Timeline
+from airflow_hudi_maint.core.storage.archived_rewrites import ArchivedRewrites
 from airflow_hudi_maint.core.storage.footers import max_commit_times
+from airflow_hudi_maint.core.storage.latest_files import LatestFiles
 from airflow_hudi_maint.core.storage.table import HudiTable
 
 COMMIT_ACTIONS = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
@@ -30,8 +34,7 @@ _NEVER = ""
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clues:
+class Clues(NamedTuple):
     """What the file names of a partition tell about its last modification.
 
     ``sure`` is the greatest instant that certainly changed data, or ``""``. ``rewritten`` holds the base files whose
@@ -59,7 +62,8 @@ class Dating:
     """Finds the last data-changing instant of partitions, as of one timeline.
 
     ``earlier`` are statistics of the same table, if there are any. ``last_writes`` holds the last data-changing write
-    of each partition since then, when every instant since then has been read; None otherwise.
+    of each partition since then, and ``rewrites`` the instants since then that only moved rows, when every instant
+    since then has been read; None otherwise.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class Dating:
         timeline: Timeline,
         earlier: TableStatistics | None = None,
         last_writes: Mapping[str, str] | None = None,
+        rewrites: frozenset[str] | None = None,
     ) -> None:
         self._table = table
         self._timeline = timeline
@@ -76,23 +81,29 @@ class Dating:
         self._pending_then = frozenset(() if earlier is None else earlier.watermark.pending)
         self._last_writes = last_writes
         self._names_date_logs = table.config.has_completion_times
-        self._suspects = self._possible_rewrites()
+        self._suspects = {one.requested_time: one for one in timeline.completed if table.may_rewrite(one)}
         self._rewrites: dict[str, bool] = {}
+        archive = ArchivedRewrites(table, until=timeline.start)
+        self._is_archived_rewrite = archive.holds if rewrites is None else rewrites.__contains__
 
-    def clues(self, partition_path: str, *, slices: Sequence[FileSlice]) -> Clues:
-        """Read the file names of a partition; opens the commits that may be rewrites, each once, and nothing else."""
-        base_instants = {one.base_instant for one in slices if one.base_file is not None}
-        rewrites = set(filter(self._is_rewrite, base_instants & self._suspects.keys()))
-        dated = self._dated(base_instants - rewrites, partition_path=partition_path)
-        logs = tuple(log_file for one in slices if one.log_files for log_file in one.log_files)
-        if self._names_date_logs:
-            dated.update(one.instant for one in logs)
+    def clues(self, partition_path: str, *, files: LatestFiles) -> Clues:
+        """Read the file names of a partition; opens the commits that may be rewrites, each once, and nothing else.
+
+        Archived ones are looked for only where one would decide.
+        """
+        base_instants = files.base_instants
+        rewrites = set(filter(self._is_rewrite, base_instants & self._suspects.keys())) if self._suspects else set()
+        rewrites |= self._deciding_archived_rewrites(base_instants - rewrites, partition_path=partition_path)
+        written = base_instants - rewrites
+        if self._names_date_logs and files.logs:
+            written |= {one.instant for one in files.logs} - self._timeline.log_compactions
+        dated = self._dated(written, partition_path=partition_path)
         sure = max(dated, default=_NEVER)
         return Clues(
             sure=sure,
-            rewritten=_files_of(slices, instants=rewrites, partition_path=partition_path) if rewrites else {},
-            undated_logs=() if self._names_date_logs else logs,
-            newest=sure or max(one.base_instant for one in slices),
+            rewritten=_files_of(files, instants=rewrites, partition_path=partition_path) if rewrites else {},
+            undated_logs=() if self._names_date_logs else files.logs,
+            newest=sure or files.newest,
         )
 
     def resolve(self, undated: Mapping[str, Clues]) -> dict[str, str]:
@@ -101,20 +112,41 @@ class Dating:
         Asked in this order: earlier statistics and the commits since, where all of those have been read; the active
         timeline, newest commit first and no further back than needed; footers and modification times, for writes that
         are archived. A file whose footer does not tell counts by its own instant.
+
+        The active timeline is not asked where all that is open was rewritten before it: a later write left a file.
         """
         dates = {path: max(clues.sure, self._trusted(path), self._last_write(path)) for path, clues in undated.items()}
         unsettled = {path for path in undated if not self._is_settled(path)}
-        written = self._last_active_writes({path: dates[path] for path in unsettled})
+        written = self._last_active_writes(
+            {path: dates[path] for path in unsettled if not self._is_archived_alone(undated[path])}
+        )
         dates.update(written)
         unknown = sorted(unsettled - written.keys())
         footers = max_commit_times(
             self._table.storage, paths=[file for path in unknown for file in undated[path].rewritten]
         )
+        logs = self._with_times({path: undated[path].undated_logs for path in unknown})
         for path in unknown:
             rewritten = undated[path].rewritten.items()
-            logged = self._latest_log_write(undated[path].undated_logs)
+            logged = self._latest_log_write(logs[path])
             dates[path] = max((dates[path], logged, *(footers[file] or instant for file, instant in rewritten)))
         return {path: date or undated[path].newest for path, date in dates.items()}
+
+    def _with_times(self, logs: Mapping[str, Sequence[LogFile]]) -> dict[str, Sequence[LogFile]]:
+        """The log files of partitions; where they came without modification times, with those of the directories.
+
+        The metadata table has none.
+        """
+        without = sorted(path for path, files in logs.items() if any(one.modified_ns is None for one in files))
+        times = {
+            (path, entry.name): entry.modified_ns
+            for path, entries in self._table.listings(partitions=without)
+            for entry in entries
+        }
+        timed = {
+            path: [replace(one, modified_ns=times.get((path, one.name))) for one in logs[path]] for path in without
+        }
+        return {**logs, **timed}
 
     def _latest_log_write(self, logs: Sequence[LogFile]) -> str:
         """An instant that no archived delta commit in these log files is younger than.
@@ -130,13 +162,6 @@ class Dating:
         last = datetime.fromtimestamp(max(written) / 1e9, tz=UTC)
         return min(moment_instant(last, zone=self._table.zone), self._timeline.start)
 
-    def _possible_rewrites(self) -> dict[str, Instant]:
-        # Compaction of a merge-on-read table completes as a commit; on a copy-on-write table a commit is a write.
-        actions = (
-            {Action.REPLACE_COMMIT, Action.COMMIT} if self._table.config.is_merge_on_read else {Action.REPLACE_COMMIT}
-        )
-        return {one.requested_time: one for one in self._timeline.completed if one.action in actions}
-
     def _is_rewrite(self, suspect: str) -> bool:
         known = self._rewrites.get(suspect)
         if known is None:
@@ -144,14 +169,36 @@ class Dating:
             known = self._rewrites[suspect] = metadata is not None and metadata.rewrites_only
         return known
 
+    def _deciding_archived_rewrites(self, base_instants: set[str], *, partition_path: str) -> set[str]:
+        """The archived rewrites that are younger than any write of the partition, and unknown to earlier statistics."""
+        unknown = {one for one in base_instants - self._timeline.completed_times if one < self._timeline.start}
+        if unknown and self._row(partition_path) is not None:
+            unknown = {one for one in unknown if not self._was_seen(one)}
+        if not unknown:
+            return set()
+        younger_than = max(base_instants - unknown, default=_NEVER)
+        candidates = sorted((one for one in unknown if one > younger_than), reverse=True)
+        return set(takewhile(self._is_archived_rewrite, candidates))
+
+    def _is_archived_alone(self, clues: Clues) -> bool:
+        """Whether all that is open about a partition are files that archived instants rewrote."""
+        rewritten = clues.rewritten.values()
+        return bool(rewritten) and not clues.undated_logs and self._suspects.keys().isdisjoint(rewritten)
+
+    def _was_seen(self, instant_time: str) -> bool:
+        """Whether earlier statistics knew of an instant: what was pending then was not known, even if it is older."""
+        return (
+            self._earlier is not None
+            and instant_time <= self._earlier.as_of_instant
+            and instant_time not in self._pending_then
+        )
+
     def _dated(self, base_instants: set[str], *, partition_path: str) -> set[str]:
         """The instants, but not those archived ones of which earlier statistics knew that they only moved rows."""
         row = self._row(partition_path)
-        if self._earlier is None or row is None:
+        if row is None:
             return base_instants
-        # What was pending then was not known, even if it is older than what was.
-        archived = base_instants - self._timeline.completed_times - self._pending_then
-        archived = {one for one in archived if one <= self._earlier.as_of_instant}
+        archived = {one for one in base_instants - self._timeline.completed_times if self._was_seen(one)}
         return (base_instants - archived) | {min(one, row.last_modified_instant) for one in archived}
 
     def _row(self, path: str) -> PartitionStatistics | None:
@@ -197,31 +244,33 @@ class Dating:
         return found
 
 
-def _files_of(slices: Sequence[FileSlice], *, instants: Collection[str], partition_path: str) -> dict[str, str]:
+def _files_of(files: LatestFiles, *, instants: Collection[str], partition_path: str) -> dict[str, str]:
     prefix = f"{partition_path}/" if partition_path else ""
-    return {
-        prefix + one.base_file.name: one.base_instant
-        for one in slices
-        if one.base_file is not None and one.base_instant in instants
-    }
+    return {prefix + name: instant for instant, name, _ in files.bases if instant in instants}
 
 
-def decoded_commits(table: HudiTable, wanted: Sequence[Instant]) -> Iterator[tuple[Instant, CommitMetadata | None]]:
-    """Decode commits in the order given, 16 at a time; None, with a warning, for one that is broken."""
+def decoded_commits(
+    table: HudiTable, wanted: Sequence[Instant], *, files: bool = False
+) -> Iterator[tuple[Instant, CommitMetadata | None]]:
+    """Decode commits in the order given, 16 at a time; None, with a warning, for one that is broken.
+
+    Without ``files`` they say which partitions they wrote to, but not which files.
+    """
     for start in range(0, len(wanted), _BATCH):
         batch = wanted[start : start + _BATCH]
         decoded: Iterable[CommitMetadata | None]
         try:
-            decoded = table.commit_metadata_of(batch)
+            decoded = table.commit_metadata_of(batch, files=files)
         except CorruptTableError:
-            decoded = [decoded_or_none(table, one) for one in batch]
+            decoded = [decoded_or_none(table, one, files=files) for one in batch]
         yield from zip(batch, decoded, strict=True)
 
 
-def decoded_or_none(table: HudiTable, instant: Instant) -> CommitMetadata | None:
+def decoded_or_none(table: HudiTable, instant: Instant, *, files: bool = False) -> CommitMetadata | None:
     """Decode a commit; None, with a warning, when it is broken."""
     try:
-        return table.commit_metadata(instant)
+        (metadata,) = table.commit_metadata_of((instant,), files=files)
     except CorruptTableError as error:
         _log.warning("Instant %s of table %s cannot be read: %s", instant, table.base_path, error)
         return None
+    return metadata

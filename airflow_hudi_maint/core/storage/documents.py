@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
 from airflow_hudi_maint.core.errors import CorruptTableError, DocumentNotFoundError, InvalidSettingError
 from airflow_hudi_maint.core.model.document import JsonObject
-from airflow_hudi_maint.core.storage.filesystem import Storage, plain_path
+from airflow_hudi_maint.core.storage.filesystem import DEFAULT_CONCURRENCY, Storage, plain_path
 
 DOCUMENTS_FOLDER = ".hoodie/.airflow_hudi_maint"
 """The default location, relative to the base path."""
 
-Folder: TypeAlias = Literal["statistics", "plans", "reports", "scheduled"]
+Folder: TypeAlias = Literal["statistics", "plans", "reports", "scheduled", "health", "restores"]
 FOLDERS: tuple[Folder, ...] = get_args(Folder)
 
 DEFAULT_KEPT = 500
@@ -25,24 +25,40 @@ _SUFFIX = ".json"
 
 @dataclass(frozen=True, slots=True)
 class DocumentStore:
-    """JSON documents in four folders below one location.
+    """JSON documents in a few folders below one location.
 
     Statistics are named ``<instant>.json``, plans ``<instant>-<kind>-<digest>.json``, reports
     ``<instant>-<step>-<digest>.json``: names sort by instant. A document is written whole or not at all; of two writers
-    of one name the last one wins.
+    of one name the last one wins. With ``is_read_only`` nothing is written or deleted; the paths that are returned are
+    those that documents would have.
     """
 
     storage: Storage
     _: KW_ONLY
     folder: str = DOCUMENTS_FOLDER
+    is_read_only: bool = False
 
     @classmethod
-    def open(cls, url: str, *, storage_options: Mapping[str, object] | None = None) -> DocumentStore:
+    def open(
+        cls,
+        url: str,
+        *,
+        storage_options: Mapping[str, object] | None = None,
+        storage_concurrency: int = DEFAULT_CONCURRENCY,
+    ) -> DocumentStore:
         """Keep documents at a location of their own, outside any table.
 
         Raises InvalidSettingError for a location that no file system opens.
         """
-        return cls(Storage.open(url, storage_options=storage_options), folder="")
+        storage = Storage.open(url, storage_options=storage_options, concurrency=storage_concurrency)
+        return cls(storage, folder="")
+
+    def reading_only(self) -> DocumentStore:
+        """The same documents for somebody who only looks: a use case runs, and leaves nothing behind.
+
+        One that reads back what it has written (applying a plan) does not find it.
+        """
+        return replace(self, is_read_only=True)
 
     @property
     def location(self) -> str:
@@ -62,13 +78,22 @@ class DocumentStore:
         Statistics are written compactly, since only programs read them; plans and reports with indentation.
         """
         relative = self._relative(folder, name=name)
-        self.storage.write_atomic(relative, _dump(document, compact=folder == "statistics"))
+        if not self.is_read_only:
+            self.storage.write_atomic(relative, _dump(document, compact=folder == "statistics"))
         return self.storage.join(relative)
 
     def write_page(self, folder: Folder, *, name: str, text: str) -> str:
         """Write a page for people (``<instant>.html``) beside the documents, and return its full path."""
         relative = f"{self._folder(folder)}/{_plain_name(name, suffix='.html')}"
-        self.storage.write_atomic(relative, text.encode("utf-8", "backslashreplace"))
+        if not self.is_read_only:
+            self.storage.write_atomic(relative, text.encode("utf-8", "backslashreplace"))
+        return self.storage.join(relative)
+
+    def write_picture(self, folder: Folder, *, name: str, data: bytes) -> str:
+        """Write a picture for people (``<instant>.png``) beside the documents, and return its full path."""
+        relative = f"{self._folder(folder)}/{_plain_name(name, suffix='.png')}"
+        if not self.is_read_only:
+            self.storage.write_atomic(relative, data)
         return self.storage.join(relative)
 
     def write_kept(self, folder: Folder, *, stem: str, document: JsonObject, keep: int = DEFAULT_KEPT) -> str:
@@ -79,7 +104,8 @@ class DocumentStore:
         """
         digest = hashlib.blake2s(_dump(document, compact=True), digest_size=4).hexdigest()
         path = self.write(folder, name=f"{stem}-{digest}{_SUFFIX}", document=document)
-        self._prune(folder, keep=keep)
+        if not self.is_read_only:
+            self._prune(folder, keep=keep)
         return path
 
     def _prune(self, folder: Folder, *, keep: int) -> None:
@@ -124,6 +150,8 @@ class DocumentStore:
 
     def delete(self, folder: Folder, *, name: str) -> None:
         """Delete a document; one that is gone already is none to delete."""
+        if self.is_read_only:
+            return
         try:
             self.storage.delete(self._relative(folder, name=name))
         except FileNotFoundError:

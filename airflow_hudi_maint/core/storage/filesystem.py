@@ -1,109 +1,128 @@
 """The one seam to storage: a base path on any file system that fsspec opens.
 
-Local directories take a shorter way through ``os.scandir``: fsspec's own listing spends most of its time on details
-that nobody reads here, and a table has tens of thousands of entries.
+Local directories are read without fsspec. Other storage is asked from a pool of threads, each request is counted, and
+one that fails in passing is tried again.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import stat
 import threading
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
+from contextlib import contextmanager
+from typing import Any, BinaryIO, Self, TypeAlias, TypeVar, cast
 
-from airflow_hudi_maint.core.errors import InvalidSettingError, StorageError, TerminalError
+from airflow_hudi_maint.core.errors import InvalidSettingError, StorageAccessError, StorageError, TerminalError
+from airflow_hudi_maint.core.model.secrets import redacted, secrets_in, shows_secret
+from airflow_hudi_maint.core.storage import local_files
+from airflow_hudi_maint.core.storage.base_paths import checked_root, plain_path
+from airflow_hudi_maint.core.storage.entries import Entry, Listing
+from airflow_hudi_maint.core.storage.range_file import RangeFile
+from airflow_hudi_maint.core.storage.remote_files import RemoteFiles, client_options, open_remote, protocols
+from airflow_hudi_maint.core.storage.request_count import RequestCount
+from airflow_hudi_maint.core.storage.retries import RetryPolicy, is_denied, is_outdated
 
-_POOL_SIZE = 16
-_LOCAL_SCHEME = re.compile(r"(?:file|local):(?://(?:localhost(?=/))?)?")
+__all__ = ["DEFAULT_CONCURRENCY", "Contents", "Entry", "Listing", "RequestCount", "Storage", "plain_path"]
 
+DEFAULT_CONCURRENCY = 16
+MAX_CONCURRENCY = 256
 
-class Entry(NamedTuple):
-    """One entry of a directory, a tuple because a listing makes tens of thousands of them.
-
-    ``modified_ns`` counts nanoseconds since 1970 in UTC; None for directories and where the storage does not tell.
-    """
-
-    name: str
-    is_directory: bool
-    bytes: int
-    modified_ns: int | None
-
-    @property
-    def modified(self) -> datetime | None:
-        """When the file was last written, in UTC."""
-        return None if self.modified_ns is None else datetime.fromtimestamp(self.modified_ns / 1e9, tz=UTC)
-
-
-Listing: TypeAlias = list[Entry]
-"""One directory level, in no order."""
 Contents: TypeAlias = list[bytes]
-
-
-@dataclass(slots=True)
-class RequestCount:
-    """How many requests went to storage, by verb."""
-
-    lists: int = 0
-    reads: int = 0
-    writes: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-
-    def add(self, verb: str) -> None:
-        """Count one request; safe from any thread."""
-        with self._lock:
-            setattr(self, verb, getattr(self, verb) + 1)
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
 class Storage:
     """Files below one root. Paths are relative to it, with forward slashes; ``""`` is the root itself.
 
-    A missing file or directory raises FileNotFoundError; any other failure of the storage raises StorageError, which
-    is transient. Safe to use from several threads.
+    A missing file or directory raises FileNotFoundError, one that may not be read StorageAccessError; any other failure
+    of the storage raises StorageError, which is transient, after the tries of ``retry`` where storage is remote. Safe
+    to use from several threads; :meth:`close` ends its own, and so does losing the last reference to it.
     """
 
-    def __init__(self, *, root: str, file_system: Any, prefix: str) -> None:  # noqa: ANN401 fsspec has no types
+    def __init__(
+        self,
+        *,
+        root: str,
+        file_system: Any,  # noqa: ANN401 fsspec has no types
+        prefix: str,
+        concurrency: int = DEFAULT_CONCURRENCY,
+        retry: RetryPolicy | None = None,
+        secrets: Iterable[str] = (),
+    ) -> None:
         self.root = root
         self.requests = RequestCount()
+        self.concurrency = concurrency
         self._fs = file_system
         self._prefix = prefix.rstrip("/")
-        self._is_local = "file" in _protocols(file_system)
+        self._is_local = "file" in protocols(file_system)
+        self._remote: RemoteFiles = open_remote(file_system, concurrency=concurrency)
+        self._retry = retry or RetryPolicy()
+        self._secrets = tuple(secrets)
+        self._pool: ThreadPoolExecutor | None = None
+        self._pool_lock = threading.Lock()
 
     @classmethod
-    def open(cls, url: str, *, storage_options: Mapping[str, object] | None = None) -> Storage:
+    def open(
+        cls,
+        url: str,
+        *,
+        storage_options: Mapping[str, object] | None = None,
+        concurrency: int = DEFAULT_CONCURRENCY,
+        retry: RetryPolicy | None = None,
+    ) -> Storage:
         """Open a path or URL; ``storage_options`` go to fsspec as they are.
 
-        The root of a local directory is its plain path, however it was spelt: see :func:`plain_path`.
+        The root of a local directory is its plain path, however it was spelt: see :func:`plain_path`. At most
+        ``concurrency`` requests are under way at a time where storage is remote; ``retry`` None is five tries.
 
-        Raises InvalidSettingError for a relative path, for an unknown scheme, for a file system that does not start
-        (its package or library is missing, its server refuses), and for options that it refuses. Nothing is read yet.
+        Raises InvalidSettingError for a root that :func:`checked_root` refuses, for an unknown scheme, for a file
+        system that does not start (its package or library is missing, its server refuses), and for options that it
+        refuses. Nothing is read yet.
         """
         import fsspec
 
-        if not url:
-            msg = "The base path is empty; give the table's base path, for example /lake/db/table or s3://lake/db/table"
-            raise InvalidSettingError(msg)
-        root = plain_path(url)
-        if "://" not in root and not os.path.isabs(root):
-            msg = (
-                f"{url!r} is a relative path, which means another place in each process; give an absolute path or a URL"
-            )
-            raise InvalidSettingError(msg)
+        root = checked_root(url)
+        if not 1 <= concurrency <= MAX_CONCURRENCY:
+            raise InvalidSettingError(f"storage_concurrency={concurrency}; expected 1 to {MAX_CONCURRENCY}")
+        given = storage_options or {}
+        secrets = tuple(secrets_in(given))
+        options = client_options(root.partition("://")[0], given, concurrency=concurrency)
         try:
-            file_system, prefix = fsspec.core.url_to_fs(root, use_listings_cache=False, **(storage_options or {}))
+            file_system, prefix = fsspec.core.url_to_fs(root, **options)
         except (ImportError, OSError, ValueError, TypeError) as error:
-            msg = f"No file system opens {url!r}: {error}"
-            raise InvalidSettingError(msg) from error
-        return cls(root=root, file_system=file_system, prefix=str(prefix))
+            msg = f"No file system opens {url!r}: {redacted(str(error), secrets=secrets)}"
+            raise InvalidSettingError(msg) from (None if shows_secret(error, secrets=secrets) else error)
+        return cls(
+            root=root,
+            file_system=file_system,
+            prefix=str(prefix),
+            concurrency=concurrency,
+            retry=retry,
+            secrets=secrets,
+        )
 
     def __repr__(self) -> str:
         return f"Storage({self.root!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the threads; another request starts new ones."""
+        with self._pool_lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(cancel_futures=True)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the files lie on a disk of this machine, where a listing costs next to nothing."""
+        return self._is_local
 
     def join(self, path: str) -> str:
         """The full path, for messages."""
@@ -111,76 +130,145 @@ class Storage:
 
     def list(self, path: str) -> Listing:
         """List one directory level, in no order; FileNotFoundError when there is no such directory."""
+        if not self._is_local:
+            with self._failures(path):
+                return self._remote.list(self._full(path), page=self._list_page)
         self.requests.add("lists")
-        with self._failures(path):
-            return self._list_local(path) if self._is_local else self._list_remote(path)
+        try:
+            return local_files.list_folder(self._full(path))
+        except Exception:
+            with self._failures(path):  # entered for a failure alone: there may be a hundred thousand directories
+                raise
 
     def names(self, path: str) -> tuple[str, ...]:
         """The names in one directory, in no order: what :meth:`list` shows at a third of the cost, without details."""
+        if not self._is_local:
+            return tuple(entry.name for entry in self.list(path))
         self.requests.add("lists")
         with self._failures(path):
-            if self._is_local:
-                return tuple(os.listdir(self._full(path)))
-            return tuple(entry.name for entry in self._list_remote(path))
+            return tuple(os.listdir(self._full(path)))
 
     def list_many(self, paths: Sequence[str]) -> dict[str, Listing]:
         """List several directories, concurrently where storage is remote; absent ones are left out."""
-        if self._is_local:
-            listed: Iterator[Listing | None] = map(self._list_or_none, paths)
-        else:
-            with ThreadPoolExecutor(max_workers=_POOL_SIZE) as pool:
-                listed = iter(tuple(pool.map(self._list_or_none, paths)))
+        listed: Iterable[Listing | None] = (
+            map(self._list_or_none, paths) if self._is_local else self.concurrently(self._list_or_none, paths)
+        )
         return {path: entries for path, entries in zip(paths, listed, strict=True) if entries is not None}
 
     def read_bytes(self, path: str) -> bytes:
         """Read a whole file."""
-        self.requests.add("reads")
+        full = self._full(path)
         with self._failures(path):
-            if self._is_local:
-                with open(self._full(path), "rb") as file:
-                    return file.read()
-            return cast("bytes", self._fs.cat_file(self._full(path)))
+            if not self._is_local:
+                return self._ask("reads", lambda _: self._remote.read(full))
+            self.requests.add("reads")
+            return local_files.read(full)
 
     def read_many(self, paths: Sequence[str]) -> Contents:
         """Read several files, concurrently where storage is remote, in the order given."""
-        if self._is_local or len(paths) < 2:  # noqa: PLR2004 a pool for one file costs more than it saves
+        self.requests.add("expected_reads", count=len(paths))
+        if self._is_local:
             return [self.read_bytes(path) for path in paths]
-        with ThreadPoolExecutor(max_workers=_POOL_SIZE) as pool:
-            return [*pool.map(self.read_bytes, paths)]
+        return [*self.concurrently(self.read_bytes, paths)]
+
+    def concurrently(self, act: Callable[[_Item], _Result], items: Sequence[_Item]) -> tuple[_Result, ...]:
+        """Call ``act`` for each item in the threads of this storage and return the results in their order.
+
+        ``act`` may read and list, but not call this method, nor one that reads or lists many: every thread might wait
+        for another. The first error is raised, and what has not begun then is left.
+        """
+        if len(items) < 2 or self.concurrency == 1:  # noqa: PLR2004 a pool for one costs more than it saves
+            return tuple(act(item) for item in items)
+        return tuple(self._threads().map(act, items))
 
     @contextmanager
     def open_input(self, path: str) -> Iterator[BinaryIO]:
-        """Open a file to seek in."""
-        self.requests.add("reads")
-        with self._failures(path), self._fs.open(self._full(path), "rb") as file:
-            yield file
+        """Open a file to seek in. On remote storage only the ranges that are read are fetched, each by one request.
+
+        An error of the caller's own inside the block passes as it is.
+        """
+        full = self._full(path)
+        if self._is_local:
+            self.requests.add("reads")
+            with self._failures(path, kind=OSError), open(full, "rb") as file:
+                yield file
+            return
+
+        def fetch(start: int, end: int) -> bytes:
+            with self._failures(path):
+                return self._ask("reads", lambda _: self._remote.read_range(full, start=start, end=end))
+
+        def size() -> int:
+            with self._failures(path):
+                return self._ask("reads", lambda _: self._remote.size(full))
+
+        with RangeFile(fetch=fetch, size=size) as remote:
+            yield cast("BinaryIO", remote)
 
     def write_atomic(self, path: str, data: bytes) -> None:
         """Write a whole file so that a reader sees the old content or the new, never a part.
 
-        Locally by a temporary name and a rename; object stores publish a put at once by themselves.
+        By a temporary name and a rename, but for object stores, which publish a put at once. A gateway to HDFS and some
+        servers do not rename over a file: there, for a moment, a reader may find none.
         """
-        self.requests.add("writes")
         full = self._full(path)
         with self._failures(path):
             if not self._is_local:
-                self._fs.makedirs(full.rpartition("/")[0], exist_ok=True)
-                self._fs.pipe_file(full, data)
+                self._ask("writes", lambda _: self._remote.write(full, data))
                 return
-            os.makedirs(os.path.dirname(full), exist_ok=True)
-            _write_and_rename(full, data)
+            self.requests.add("writes")
+            local_files.write(full, data)
+
+    def write_new(self, path: str, data: bytes) -> bool:
+        """Write a whole file unless there is one, and say whether it was written.
+
+        Of several who try at once, one succeeds: on a local disk (where a reader may see a part), in memory and on S3.
+        Other storage is asked whether the file is there, and then written to.
+        """
+        full = self._full(path)
+        with self._failures(path):
+            if not self._is_local:
+                return self._ask("writes", lambda _: self._remote.write_new(full, data))
+            self.requests.add("writes")
+            return local_files.write_new(full, data)
 
     def delete(self, path: str) -> None:
         """Delete one file; FileNotFoundError when it is not there."""
-        self.requests.add("writes")
         full = self._full(path)
         with self._failures(path):
             if self._is_local:
-                _drop_checksum(full)
-            self._fs.rm_file(full)
+                self.requests.add("writes")
+                local_files.delete(full)
+                return
+            # S3 and WebHDFS do not say by themselves that there is nothing to delete.
+            self._ask("reads", lambda _: self._remote.size(full))
+            self._ask("writes", lambda attempt: self._delete_remote(full, attempt=attempt))
 
     def _full(self, path: str) -> str:
         return f"{self._prefix}/{path}" if path else self._prefix or "/"
+
+    def _threads(self) -> ThreadPoolExecutor:
+        with self._pool_lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(max_workers=self.concurrency, thread_name_prefix="hudi-storage")
+            return self._pool
+
+    def _ask(self, verb: str, act: Callable[[int], _Result]) -> _Result:
+        def counted(attempt: int) -> _Result:
+            self.requests.add(verb)
+            return act(attempt)
+
+        return self._retry.call(counted, on_retry=lambda: self.requests.add("retries"))
+
+    def _list_page(self, ask: Callable[[], _Result]) -> _Result:
+        return self._ask("lists", lambda _: ask())
+
+    def _delete_remote(self, full: str, *, attempt: int) -> None:
+        try:
+            self._remote.delete(full)
+        except FileNotFoundError:
+            if not attempt:  # otherwise the try whose answer was lost deleted it
+                raise
 
     def _list_or_none(self, path: str) -> Listing | None:
         try:
@@ -188,94 +276,30 @@ class Storage:
         except FileNotFoundError:
             return None
 
-    def _list_local(self, path: str) -> Listing:
-        entries: Listing = []
-        with os.scandir(self._full(path)) as found:
-            for one in found:
-                try:
-                    status = one.stat()
-                except FileNotFoundError:  # deleted while it was listed, as the cleaner does
-                    continue
-                if stat.S_ISDIR(status.st_mode):
-                    entries.append(Entry(one.name, True, 0, None))  # noqa: FBT003 by position: this is the hot loop
-                else:
-                    entries.append(Entry(one.name, False, status.st_size, status.st_mtime_ns))  # noqa: FBT003
-        return entries
-
-    def _list_remote(self, path: str) -> Listing:
-        full = self._full(path)
-        found = self._fs.ls(full, detail=True)
-        bare = self._fs._strip_protocol(full).rstrip("/")  # noqa: SLF001 how fsspec itself compares names
-        return [_remote_entry(info) for info in found if str(info["name"]).rstrip("/") != bare]
-
     @contextmanager
-    def _failures(self, path: str) -> Iterator[None]:
+    def _failures(self, path: str, *, kind: type[Exception] = Exception) -> Iterator[None]:
         try:
             yield
         except (FileNotFoundError, NotADirectoryError) as error:
             msg = f"{self.join(path)} does not exist"
-            raise FileNotFoundError(msg) from error
+            raise FileNotFoundError(msg) from self._cause(error)
         except (TerminalError, StorageError):
             raise
-        except Exception as error:
+        except kind as error:
             # fsspec back ends raise whatever their client library raises.
-            msg = f"Storage failed at {self.join(path)}: {type(error).__name__}: {error}; try again"
-            raise StorageError(msg) from error
+            raise self._failure(error, path=path) from self._cause(error)
 
+    def _cause(self, error: Exception) -> Exception | None:
+        """The error, for the traceback, which shows the texts of causes too; None where one of them has a secret."""
+        return None if shows_secret(error, secrets=self._secrets) else error
 
-def plain_path(url: str) -> str:
-    """The one spelling of a path or URL: a local one without scheme, none with a slash at its end.
-
-    >>> [plain_path(url) for url in ("/lake/t/", "file:///lake/t", "file:/lake//t", "s3://lake/t/")]
-    ['/lake/t', '/lake/t', '/lake/t', 's3://lake/t']
-    """
-    local = _LOCAL_SCHEME.sub("", url, count=1) if _LOCAL_SCHEME.match(url) else url
-    if "://" not in local:
-        local = re.sub("/{2,}", "/", local)
-    return local if local.endswith("://") else local.rstrip("/") or local
-
-
-def _protocols(file_system: Any) -> tuple[str, ...]:  # noqa: ANN401 fsspec has no types
-    protocol = file_system.protocol
-    return (protocol,) if isinstance(protocol, str) else tuple(protocol)
-
-
-def _remote_entry(info: Mapping[str, Any]) -> Entry:
-    is_directory = info["type"] == "directory"
-    modified = next(
-        (info[key] for key in ("LastModified", "last_modified", "mtime", "modified", "created") if info.get(key)), None
-    )
-    seconds = modified.timestamp() if isinstance(modified, datetime) else modified
-    return Entry(
-        name=str(info["name"]).rstrip("/").rpartition("/")[2],
-        is_directory=is_directory,
-        bytes=0 if is_directory else int(info.get("size") or 0),
-        modified_ns=None if is_directory or not isinstance(seconds, int | float) else int(seconds * 1e9),
-    )
-
-
-def _write_and_rename(full: str, data: bytes) -> None:
-    folder, _, name = full.rpartition("/")
-    temporary = f"{folder}/.{name}.{uuid.uuid4().hex}.tmp"
-    try:
-        with open(temporary, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        _drop_checksum(full)
-        os.replace(temporary, full)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
-
-
-def _drop_checksum(full: str) -> None:
-    """Remove the checksum that Hadoop keeps beside each file that it writes to a local disk.
-
-    It would not fit the new content, and every later read through Hadoop, so every job of Hudi, would fail. Without
-    one Hadoop reads unchecked.
-    """
-    folder, _, name = full.rpartition("/")
-    with suppress(FileNotFoundError):
-        os.unlink(f"{folder}/.{name}.crc")
+    def _failure(self, error: Exception, *, path: str) -> StorageAccessError | StorageError:
+        said = f"{type(error).__name__}: {redacted(str(error), secrets=self._secrets)}"
+        if is_denied(error):
+            return StorageAccessError(
+                f"Access to {self.join(path)} is denied: {said}; check the credentials and what they may do (object "
+                "stores also answer so for what is missing, to those who may not list)"
+            )
+        if is_outdated(error):
+            return StorageError(f"The credentials for {self.join(path)} ran out: {said}; try again with fresh ones")
+        return StorageError(f"Storage failed at {self.join(path)}: {said}; try again")

@@ -1,4 +1,4 @@
-"""What the footers of Parquet base files say: the schema, and which instant changed their rows last.
+"""What the footers of Parquet base files say: the schema, how many rows there are, and which instant changed them last.
 
 A footer is fetched as bytes and parsed from memory, so that a failing storage (transient) and a broken file (terminal)
 are told apart: every ``path`` is relative to the storage's root, and reading it raises FileNotFoundError, StorageError,
@@ -10,10 +10,9 @@ from __future__ import annotations
 import io
 import logging
 import struct
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_hudi_maint.core.errors import CorruptTableError
 from airflow_hudi_maint.core.storage.filesystem import Storage
@@ -27,9 +26,9 @@ _AVRO_SCHEMA_KEY = b"parquet.avro.schema"
 _MAGIC = b"PAR1"
 _TAIL = struct.Struct("<i4s")
 _FIRST_READ_BYTES = 512 * 1024
-_POOL_SIZE = 16
 
 _log = logging.getLogger(__name__)
+_Told = TypeVar("_Told")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,28 +58,51 @@ def max_commit_time(storage: Storage, *, path: str) -> str | None:
 
 
 def max_commit_times(storage: Storage, *, paths: Sequence[str]) -> dict[str, str | None]:
-    """:func:`max_commit_time` of several files, 16 at a time.
+    """:func:`max_commit_time` of several files, in the threads of the storage.
 
-    None, with a warning, for a file that is broken or was cleaned meanwhile: one of them must not stop the rest.
+    None, with a warning, for a file that is broken, of another format, or was cleaned meanwhile: one of them must not
+    stop the rest.
     """
+    others = [path for path in paths if not path.endswith(".parquet")]
+    if others:
+        _log.warning("Commit times are read from Parquet only, not from %d files such as %s", len(others), others[0])
 
-    def tolerant(path: str) -> str | None:
+    return _of_many(max_commit_time, storage, paths=paths, what="commit time")
+
+
+def record_count(storage: Storage, *, path: str) -> int:
+    """The number of rows, which every Parquet footer tells exactly."""
+    return int(_read_footer(storage, path=path).num_rows)
+
+
+def record_counts(storage: Storage, *, paths: Sequence[str]) -> dict[str, int | None]:
+    """:func:`record_count` of several files; None, with a warning, as in :func:`max_commit_times`."""
+    return _of_many(record_count, storage, paths=paths, what="number of rows")
+
+
+def _of_many(
+    read: Callable[..., _Told], storage: Storage, *, paths: Sequence[str], what: str
+) -> dict[str, _Told | None]:
+    def tolerant(path: str) -> _Told | None:
         try:
-            return max_commit_time(storage, path=path)
+            return read(storage, path=path)
         except (CorruptTableError, FileNotFoundError) as error:
-            _log.warning("No commit time from a footer: %s", error)
+            _log.warning("No %s from a footer: %s", what, error)
             return None
 
-    if not paths:
-        return {}
-    with ThreadPoolExecutor(max_workers=min(_POOL_SIZE, len(paths))) as pool:
-        return dict(zip(paths, pool.map(tolerant, paths), strict=True))
+    return dict(zip(paths, storage.concurrently(tolerant, paths), strict=True))
 
 
 def avro_schema(storage: Storage, *, path: str) -> str | None:
     """The Avro schema (JSON) that Hudi's writer keeps in the footer; None where a row writer left it out."""
     text: bytes | None = (_read_footer(storage, path=path).metadata or {}).get(_AVRO_SCHEMA_KEY)
     return None if text is None else text.decode("utf-8", "replace")
+
+
+def key_values(storage: Storage, *, path: str) -> dict[str, str]:
+    """The texts that the writer put into the footer beside the schema."""
+    found: dict[bytes, bytes] = _read_footer(storage, path=path).metadata or {}
+    return {key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in found.items()}
 
 
 def footer_columns(storage: Storage, *, path: str) -> tuple[FooterColumn, ...]:

@@ -1,16 +1,15 @@
-"""Read ``hoodie.properties``, and change the policy keys in it, the way Hudi does both.
+"""Read a table's ``hoodie.properties``, and change the policy keys in it, the way Hudi does both.
 
-Source: ``java.util.Properties`` for the format; Hudi's ``HoodieTableConfig`` for backup, recovery and checksum.
+Source: Hudi's ``HoodieTableConfig`` for backup, recovery and checksum.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 import time
 import zlib
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from typing import TypeAlias
 
 from airflow_hudi_maint.core.errors import (
     CorruptTableError,
@@ -20,84 +19,33 @@ from airflow_hudi_maint.core.errors import (
 )
 from airflow_hudi_maint.core.model.policy import POLICY_KEYS
 from airflow_hudi_maint.core.storage.filesystem import Storage
+from airflow_hudi_maint.core.storage.java_properties import PropertiesFile, parse_properties
+
+__all__ = [
+    "BACKUP_PATH",
+    "CHECKSUM_KEY",
+    "PROPERTIES_PATH",
+    "PropertiesFile",
+    "change_properties",
+    "load_properties",
+    "parse_properties",
+    "update_properties",
+]
 
 PROPERTIES_PATH = ".hoodie/hoodie.properties"
 BACKUP_PATH = ".hoodie/hoodie.properties.backup"
 CHECKSUM_KEY = "hoodie.table.checksum"
 
-_ATTEMPTS = 5
+PropertyChange: TypeAlias = Callable[[Mapping[str, str]], Mapping[str, str | None]]
+"""From what the file holds to the keys that are to change, with their values; None removes a key."""
+
+_ATTEMPTS = 20
 _WAIT_SECONDS = 0.5
-_BLANK = " \t\f"
-_UNESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_ESCAPED = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f", **{char: f"\\{char}" for char in "\\=:#!"}}
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
-_ESCAPE = re.compile(r"\\(?:u(?P<hex>[0-9a-fA-F]{4})|(?P<broken>u)|(?P<char>[\s\S]))")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_PRINTABLE = range(0x20, 0x7F)
+_LOOKS_AT_A_DEAD_BACKUP = 5
+"""A backup that stands there unchanged for so many looks has no writer any more: two seconds, where Hudi's replacement
+takes some tenths of one."""
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Piece:
-    """A stretch of the file as it stands there: one entry, or (``key`` None) one comment or blank line."""
-
-    text: str
-    key: str | None = None
-    value: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PropertiesFile:
-    """A properties file in memory; whatever is not changed keeps its text: comments, order, spelling, unknown keys.
-
-    Of a key that stands there twice the last entry counts, as in Java.
-    """
-
-    pieces: tuple[_Piece, ...] = ()
-
-    @classmethod
-    def parse(cls, text: str, *, name: str = "hoodie.properties") -> PropertiesFile:
-        r"""Read the text of a file, decoded as ISO-8859-1; ``name`` is the file's, for errors.
-
-        Raises CorruptTableError for a ``\u`` without four hexadecimal digits, which is all that Java refuses.
-        """
-        return cls(pieces=tuple(_parse_piece(text, name=name) for text in _logical_lines(text)))
-
-    def as_dict(self) -> dict[str, str]:
-        """Keys and values, unescaped, in the order of the file."""
-        return {piece.key: piece.value for piece in self.pieces if piece.key is not None}
-
-    def with_changes(self, *, set: Mapping[str, str], remove: Collection[str] = ()) -> PropertiesFile:  # noqa: A002
-        """A file in which the keys of ``set`` have these values and the keys of ``remove`` are gone.
-
-        A changed entry keeps its place; a new one goes to the end.
-        """
-        last = {piece.key: index for index, piece in enumerate(self.pieces)}
-        pieces: list[_Piece] = []
-        for index, piece in enumerate(self.pieces):
-            if piece.key is not None and piece.key in remove:
-                continue
-            if piece.key is None or piece.key not in set or piece.value == set[piece.key]:
-                pieces.append(piece)
-            elif index == last[piece.key]:
-                pieces.append(_entry(piece.key, set[piece.key]))
-        added = [_entry(key, value) for key, value in set.items() if key not in last]
-        if added and pieces and not pieces[-1].text.endswith(("\n", "\r")):
-            pieces[-1] = _Piece(text=pieces[-1].text + "\n", key=pieces[-1].key, value=pieces[-1].value)
-        return PropertiesFile(pieces=(*pieces, *added))
-
-    def __str__(self) -> str:
-        return "".join(piece.text for piece in self.pieces)
-
-
-def parse_properties(text: str, *, name: str = "hoodie.properties") -> dict[str, str]:
-    r"""Read keys and values, unescaped; ``name`` is the file's, for errors.
-
-    >>> parse_properties("# made by hand\nhoodie.table.name = trips\nfields:day,\\\n   hour\npath=s3\\://lake\n")
-    {'hoodie.table.name': 'trips', 'fields': 'day,hour', 'path': 's3://lake'}
-    """
-    return PropertiesFile.parse(text, name=name).as_dict()
 
 
 def load_properties(storage: Storage) -> dict[str, str]:
@@ -118,34 +66,59 @@ def update_properties(
     remove: Collection[str] = (),
     wait_seconds: float = _WAIT_SECONDS,
 ) -> dict[str, str]:
+    """Set and remove policy keys whatever they hold, as :func:`change_properties` does."""
+    both = sorted(key for key in set if key in remove)
+    if both:
+        msg = f"{both[0]!r} is to be both set and removed; choose one"
+        raise InvalidSettingError(msg)
+    wanted: dict[str, str | None] = {**set, **dict.fromkeys(remove)}
+    _check_keys(wanted)
+    return change_properties(storage, change=lambda _: wanted, wait_seconds=wait_seconds)
+
+
+def change_properties(
+    storage: Storage, *, change: PropertyChange, wait_seconds: float = _WAIT_SECONDS
+) -> dict[str, str]:
     """Change policy keys in ``hoodie.properties`` and return what the file holds then.
 
     As Hudi does it: write the backup, replace the file, delete the backup; a reader finds a whole file at any moment.
-    A backup that a dead writer left is used to mend the file first. Nothing is written when nothing would change. The
-    checksum covers the table's name alone and stays.
+    ``change`` gets what the file holds and says which keys are to change; it is called again for what somebody else
+    has made of the file meanwhile, and may raise to leave it as it is. Nothing is written when nothing would change.
+    The checksum covers the table's name alone and stays.
 
-    A change by somebody else in between is noticed by reading again, before and after the replacement, and what is
-    asked for is then applied to that. Storage offers no lock, so a change that falls between the last look and
-    the replacement (a millisecond locally) is not seen.
+    Two of us never replace the file at the same time: the backup is created only where there is none (on a local disk,
+    in memory and on S3; elsewhere it is looked for first). Hudi deletes a backup that it sees, takes no lock and does
+    not look again. So the file and our backup are read right before the file is replaced, and read again after it;
+    whatever is not as it was means that Hudi is at work, and another attempt is made. A change by Hudi that falls
+    between the last look and the replacement (a millisecond locally) is not seen.
 
-    Raises InvalidSettingError for a key that is no policy key, TableNotFoundError, CorruptTableError, StorageError, and
-    PendingActionError when the file kept changing for 5 attempts, ``wait_seconds`` apart.
+    A backup that a dead writer left is used to mend the file first, once it has not changed for five looks,
+    ``wait_seconds`` apart.
+
+    Raises InvalidSettingError for a key that is no policy key, what ``change`` raises, TableNotFoundError,
+    CorruptTableError, StorageError, and PendingActionError when the file kept changing for 20 attempts.
     """
-    _check_keys(set, remove=remove)
-    backup_seen: bytes | None = None
+    seen: bytes | None = None
+    looks = 0
     for attempt in range(_ATTEMPTS):
         if attempt:
             time.sleep(wait_seconds)
         backup = _read_or_none(storage, BACKUP_PATH)
-        if backup is not None and backup != backup_seen:
-            backup_seen = backup  # a writer at work removes it within the wait; a dead one leaves it
-            continue
-        before = _recovered(storage, backup=backup)
-        wanted = _parse(before, storage=storage).with_changes(set=set, remove=remove)
-        if str(wanted).encode("latin-1") == before:
-            return wanted.as_dict()
-        if _replace(storage, before=before, after=str(wanted).encode("latin-1")):
-            return wanted.as_dict()
+        looks = looks + 1 if backup == seen else 1
+        seen = backup
+        if backup is not None and looks < _LOOKS_AT_A_DEAD_BACKUP:
+            continue  # a writer at work removes it soon; a dead one leaves it
+        before = _mended(storage, backup=backup)
+        file = _parse(before, storage=storage)
+        wanted = change(file.as_dict())
+        _check_keys(wanted)
+        changed = file.with_changes(
+            set={key: value for key, value in wanted.items() if value is not None},
+            remove=[key for key, value in wanted.items() if value is None],
+        )
+        after = str(changed).encode("latin-1")
+        if after == before or _replace(storage, before=before, after=after):
+            return changed.as_dict()
     msg = (
         f"{storage.join(PROPERTIES_PATH)} kept changing for {_ATTEMPTS} attempts, so it was left as it is; "
         f"another writer holds it, or {storage.join(BACKUP_PATH)} comes and goes: try again"
@@ -153,42 +126,47 @@ def update_properties(
     raise PendingActionError(msg)
 
 
-def _check_keys(set: Mapping[str, str], *, remove: Collection[str]) -> None:  # noqa: A002
-    foreign = sorted(key for key in (*set, *remove) if key not in POLICY_KEYS)
-    both = sorted(key for key in set if key in remove)
+def _check_keys(wanted: Mapping[str, str | None]) -> None:
+    foreign = sorted(key for key in wanted if key not in POLICY_KEYS)
     if foreign:
         msg = f"{foreign[0]!r} is not written to hoodie.properties; only {', '.join(POLICY_KEYS)} are"
         raise InvalidSettingError(msg)
-    if both:
-        msg = f"{both[0]!r} is to be both set and removed; choose one"
-        raise InvalidSettingError(msg)
 
 
-def _recovered(storage: Storage, *, backup: bytes | None) -> bytes:
-    """The file's content, mended from the backup where Hudi would do so; no backup is left."""
+def _mended(storage: Storage, *, backup: bytes | None) -> bytes:
+    """The file's content, mended from a dead writer's backup where Hudi would do so; no backup is left."""
     current = _read_or_none(storage, PROPERTIES_PATH)
-    if not backup:
+    if backup is None:
         return _present(current, storage=storage)
-    if current and _is_sound(current):
-        _delete_backup(storage)
-        return current
-    _log.warning("Restored %s from its backup, which a writer left behind", storage.join(PROPERTIES_PATH))
-    storage.write_atomic(PROPERTIES_PATH, backup)
+    # Where neither has a right checksum, the file has the better claim: the backup may have been cut short.
+    if current and (_is_sound(current) or not _is_sound(backup)):
+        mended = current
+    else:
+        mended = _present(backup or current, storage=storage)
+        _log.warning("Restored %s from its backup, which a writer left behind", storage.join(PROPERTIES_PATH))
+        storage.write_atomic(PROPERTIES_PATH, mended)
     _delete_backup(storage)
-    return backup
+    return mended
 
 
 def _replace(storage: Storage, *, before: bytes, after: bytes) -> bool:
-    """Put ``after`` in the place of ``before``; False when somebody else changed the file."""
-    storage.write_atomic(BACKUP_PATH, before)
+    """Put ``after`` in the place of ``before``; False when somebody else is at work, or has been."""
+    if not storage.write_new(BACKUP_PATH, before):
+        return False
     current = _read_or_none(storage, PROPERTIES_PATH)
-    if current == before:
+    if current == before and _is_ours(storage, before):
         storage.write_atomic(PROPERTIES_PATH, after)
         current = _read_or_none(storage, PROPERTIES_PATH)
-    if current and (current == after or _is_sound(current)):
-        # Otherwise the backup stays: it is all that is left, of this writer or of another one at work.
+    is_undisturbed = _is_ours(storage, before)
+    if is_undisturbed and current and (current == after or _is_sound(current)):
+        # Otherwise the backup stays: it is all that is left, or another writer's, who is at work.
         _delete_backup(storage)
-    return current == after
+    return is_undisturbed and current == after
+
+
+def _is_ours(storage: Storage, backup: bytes) -> bool:
+    """Whether our backup still stands: Hudi deletes it before it changes the file, and writes one with another date."""
+    return _read_or_none(storage, BACKUP_PATH) == backup
 
 
 def _delete_backup(storage: Storage) -> None:
@@ -247,78 +225,3 @@ def _not_found(storage: Storage) -> TableNotFoundError:
     if ".hoodie" not in names:
         return TableNotFoundError(f"Table {storage.root} has no .hoodie folder; is it a Hudi table?")
     return TableNotFoundError(f"Table {storage.root} has no hoodie.properties; is it a Hudi table?")
-
-
-def _logical_lines(text: str) -> Iterator[str]:
-    """Cut a text into entries, comments and blank lines, each with its line ends and continuation lines."""
-    pending = ""
-    for match in _LINE.finditer(text):
-        line = match.group()
-        is_comment = not pending and line.lstrip(_BLANK).startswith(("#", "!"))
-        pending += line
-        content = line.rstrip("\r\n")
-        backslashes = len(content) - len(content.rstrip("\\"))
-        if pending and (is_comment or backslashes % 2 == 0):
-            yield pending
-            pending = ""
-    if pending:
-        yield pending
-
-
-def _parse_piece(text: str, *, name: str) -> _Piece:
-    lines = [line.rstrip("\r\n").lstrip(_BLANK) for line in _LINE.findall(text) if line]
-    # All lines but the last end with the backslash that continues them; so may the last, at the end of the file.
-    joined = "".join(line[:-1] for line in lines[:-1]) + _without_lone_backslash(lines[-1])
-    if lines[0].startswith(("#", "!")) or not joined:
-        return _Piece(text=text)
-    key, value = _split(joined)
-    return _Piece(text=text, key=_unescape(key, name=name), value=_unescape(value, name=name))
-
-
-def _without_lone_backslash(line: str) -> str:
-    return line[:-1] if (len(line) - len(line.rstrip("\\"))) % 2 else line
-
-
-def _split(line: str) -> tuple[str, str]:
-    end = 0
-    while end < len(line) and line[end] not in "=:" + _BLANK:
-        end += 2 if line[end] == "\\" else 1
-    rest = line[end:].lstrip(_BLANK)
-    if rest.startswith(("=", ":")):
-        rest = rest[1:].lstrip(_BLANK)
-    return line[:end], rest
-
-
-def _unescape(text: str, *, name: str) -> str:
-    if "\\" not in text:
-        return text
-
-    def plain(match: re.Match[str]) -> str:
-        if match["broken"]:
-            msg = rf"{name} has a \u without four hexadecimal digits in {text!r}; Java writes for example \u00e9"
-            raise CorruptTableError(msg)
-        return chr(int(match["hex"], 16)) if match["hex"] else _UNESCAPED.get(match["char"], match["char"])
-
-    unescaped = _ESCAPE.sub(plain, text)
-    if _SURROGATE.search(unescaped):
-        # Java's characters are UTF-16: one outside the basic plane stands there as two escapes.
-        return unescaped.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return unescaped
-
-
-def _entry(key: str, value: str) -> _Piece:
-    escaped_value = _escape(value)
-    if value.startswith(" "):
-        escaped_value = f"\\{escaped_value}"
-    return _Piece(text=f"{_escape(key).replace(' ', chr(92) + ' ')}={escaped_value}\n", key=key, value=value)
-
-
-def _escape(text: str) -> str:
-    return "".join(_ESCAPED.get(char) or _escape_unprintable(char) for char in text)
-
-
-def _escape_unprintable(char: str) -> str:
-    if ord(char) in _PRINTABLE:
-        return char
-    units = char.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at]:02X}{units[at + 1]:02X}" for at in range(0, len(units), 2))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from airflow_hudi_maint.core.model.commit import PendingPlan, PlanKind
 from airflow_hudi_maint.core.model.file_slice import BaseFile, FileSlice, LogFile
@@ -21,9 +21,11 @@ from airflow_hudi_maint.core.storage.filesystem import Entry
 class FileHistory:
     """What the timeline says about files: the input of every slice decision.
 
-    ``completion_times`` maps requested to completion times; empty before table version 8, where a log file's name
-    carries its base instant instead. ``replaced`` holds (partition path, file id) pairs; ``compactions`` and
-    ``holders`` map such a pair to the pending compaction, or to any pending plan, that has it as input.
+    ``completion_times`` maps requested to completion times of writes; of archived ones ``archived_completion`` tells,
+    where it is needed. Before table version 8 neither is used: a log file's name carries its base instant instead.
+    ``replaced`` holds (partition path, file id) pairs; ``compactions`` and
+    ``holders`` map such a pair to the pending compaction, or to any pending plan, that has it as input. ``unfinished``
+    are the pending instants that are older than ``timeline_start``.
     """
 
     committed: frozenset[str]
@@ -33,6 +35,8 @@ class FileHistory:
     replaced: frozenset[tuple[str, str]]
     compactions: Mapping[tuple[str, str], str]
     holders: Mapping[tuple[str, str], str]
+    unfinished: frozenset[str] = frozenset()
+    archived_completion: Callable[[str], str | None] = field(default=lambda _: None, compare=False)
 
     @classmethod
     def of(
@@ -42,21 +46,26 @@ class FileHistory:
         plans: Iterable[PendingPlan],
         replaced: Iterable[tuple[str, str]],
         has_completion_times: bool,
+        archived_completion: Callable[[str], str | None] = lambda _: None,
     ) -> FileHistory:
         """Digest a timeline, its pending plans, and the file groups that its completed replace commits replaced."""
         holders: dict[tuple[str, str], str] = {}
         compactions: dict[tuple[str, str], str] = {}
+        completions = {one.requested_time: one.ordering_time for one in timeline.completed_writes}
         for plan in plans:
             for one in plan.inputs:
                 holders[one.partition_path, one.file_id] = plan.instant.requested_time
                 if plan.kind is PlanKind.COMPACTION:
                     compactions[one.partition_path, one.file_id] = plan.instant.requested_time
         return cls(
-            # A pending compaction counts: the slice that it opened is where its file group's new logs go.
-            committed=timeline.completed_times | frozenset(compactions.values()),
+            # Writes only: a savepoint has the time of the write that it keeps, and a clean may share one with a write
+            # in flight. A pending compaction counts: the slice that it opened is where its group's new logs go.
+            committed=frozenset(completions) | frozenset(compactions.values()),
             timeline_start=timeline.start,
+            unfinished=frozenset(one.requested_time for one in timeline.pending if one.requested_time < timeline.start),
             has_completion_times=has_completion_times,
-            completion_times={one.requested_time: one.ordering_time for one in timeline.completed},
+            completion_times=completions,
+            archived_completion=archived_completion,
             replaced=frozenset(replaced),
             compactions=compactions,
             holders=holders,
@@ -64,15 +73,25 @@ class FileHistory:
 
     def is_committed(self, instant_time: str) -> bool:
         """Whether files of this instant are part of the table."""
-        return instant_time in self.committed or instant_time < self.timeline_start
+        return instant_time in self.committed or self._is_archived(instant_time)
+
+    def is_complete(self, instant_time: str) -> bool:
+        """Whether a log file's delta commit has completed."""
+        return instant_time in self.completion_times or self._is_archived(instant_time)
 
     def completion_of(self, instant_time: str) -> str | None:
         """When a log file's delta commit completed; None while it has not.
 
-        An archived instant's own time stands in for its completion: both precede everything that is active.
+        An archived instant's own time stands in where the archive does not tell.
         """
         known = self.completion_times.get(instant_time)
-        return known or (instant_time if instant_time < self.timeline_start else None)
+        if known is not None or not self._is_archived(instant_time):
+            return known
+        return self.archived_completion(instant_time) or instant_time
+
+    def _is_archived(self, instant_time: str) -> bool:
+        # A write that began before the first completed one and is still under way is older than the timeline's start.
+        return instant_time < self.timeline_start and instant_time not in self.unfinished
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,12 +208,15 @@ class _FileGroup:
 
     def _is_visible(self, log_file: LogFile) -> bool:
         # Table version 6: the name does not tell the delta commit; rollbacks neutralise blocks inside the file.
-        return not self.history.has_completion_times or self.history.completion_of(log_file.instant) is not None
+        return not self.history.has_completion_times or self.history.is_complete(log_file.instant)
 
     def _base_instant(self, log_file: LogFile, keys: set[str]) -> str:
         if not self.history.has_completion_times:
             return log_file.instant
-        completion = self.history.completion_of(log_file.instant) or log_file.instant
         earlier = sorted(keys)
-        position = bisect_right(earlier, completion)
+        position = bisect_right(earlier, log_file.instant)
+        if position < len(earlier):
+            # A younger base file only: it has the log file's rows if the delta commit completed before it was planned.
+            completion = self.history.completion_of(log_file.instant) or log_file.instant
+            position = bisect_right(earlier, completion)
         return earlier[position - 1] if position else log_file.instant

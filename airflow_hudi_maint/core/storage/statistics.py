@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from operator import attrgetter
 
 from airflow_hudi_maint.core.errors import CorruptTableError, InvalidSettingError
-from airflow_hudi_maint.core.model.file_slice import FileSlice
+from airflow_hudi_maint.core.model.commit import PendingPlan
 from airflow_hudi_maint.core.model.statistics import PartitionStatistics, TableStatistics
 from airflow_hudi_maint.core.model.timeline import Timeline
 from airflow_hudi_maint.core.storage.changes import changes_since, foreign, watermark_of
 from airflow_hudi_maint.core.storage.dating import Clues, Dating
 from airflow_hudi_maint.core.storage.documents import DocumentStore
+from airflow_hudi_maint.core.storage.entries import Listing
+from airflow_hudi_maint.core.storage.latest_files import LatestFiles, LatestFilesReader
+from airflow_hudi_maint.core.storage.record_counts import RECORD_SOURCES, RecordCounts
+from airflow_hudi_maint.core.storage.slices import FileHistory
 from airflow_hudi_maint.core.storage.table import HudiTable
 
 MODES = ("auto", "full", "incremental")
@@ -36,6 +41,8 @@ def gather_statistics(
     previous: TableStatistics | None = None,
     small_file_bytes: int = DEFAULT_SMALL_FILE_BYTES,
     mode: str = "auto",
+    record_source: str = "known",
+    listing: str = "auto",
 ) -> TableStatistics:
     """Sum up the latest file slices of every partition, as of the last completed instant.
 
@@ -43,18 +50,31 @@ def gather_statistics(
     where that cannot be trusted to be complete; ``reason`` in the result says which and why. ``full`` lists the
     whole table; ``previous`` then only helps to date partitions whose history is archived.
 
+    ``record_source`` says where counts of records come from: ``known`` takes over what earlier statistics say of
+    partitions that are not listed again, ``commits`` also opens the active commits that wrote latest base files, and
+    ``footers`` the footers of the other base files, too. ``auto`` is ``commits`` while there are no more than 100 of
+    them and 20,000 files. What is not known exactly stays None.
+
+    ``listing`` says how partitions are listed: ``directory``, ``metadata`` (by the metadata table), or ``auto``, which
+    chooses; ``reason`` tells when the metadata table had to be passed over. The rows are the same.
+
     Reads only. A commit that completes meanwhile is left to the next gather. On merge-on-read tables of version 6, log
     bytes of a delta commit in flight may be counted already.
 
-    Raises InvalidSettingError for an unknown mode or a limit below 1, CorruptTableError for a broken instant that
-    decides which files count, and StorageError.
+    Raises InvalidSettingError for an unknown mode, source or listing or a limit below 1, CorruptTableError for a broken
+    instant that decides which files count, MetadataTableError for ``listing="metadata"`` where the metadata table
+    cannot be used, and StorageError.
     """
     if mode not in MODES:
         raise InvalidSettingError(f"mode {mode!r} is unknown; expected one of {', '.join(MODES)}")
+    if record_source not in RECORD_SOURCES:
+        msg = f"record_source {record_source!r} is unknown; expected one of {', '.join(RECORD_SOURCES)}"
+        raise InvalidSettingError(msg)
     if small_file_bytes < 1:
         raise InvalidSettingError(f"small_file_bytes={small_file_bytes}; expected at least 1")
     timeline = table.timeline()
-    rows = _gather(table, timeline=timeline, previous=previous, mode=mode)
+    counts = RecordCounts(table=table, timeline=timeline, source=record_source)
+    rows = _gather(table, timeline=timeline, previous=previous, mode=mode, counts=counts, listing=listing)
     return TableStatistics(
         base_path=table.base_path,
         table_name=table.config.name,
@@ -65,7 +85,7 @@ def gather_statistics(
         reason=rows.reason,
         gathered_at=now.astimezone(UTC).isoformat(),
         small_file_bytes=small_file_bytes,
-        partitions=tuple(sorted(rows.rows, key=lambda row: row.partition_path)),
+        partitions=tuple(sorted(rows.rows, key=attrgetter("partition_path"))),
     )
 
 
@@ -76,14 +96,18 @@ def write_statistics(documents: DocumentStore, *, statistics: TableStatistics) -
 
 def newest_statistics(documents: DocumentStore) -> TableStatistics | None:
     """Read the newest statistics; a broken file is skipped with a warning, and the one before is read."""
-    for name in reversed(_statistics_names(documents)):
-        path = documents.path("statistics", name=name)
-        try:
-            return TableStatistics.from_json(documents.read(path), name=path)
-        except FileNotFoundError:  # pruned by another gatherer
-            continue
-        except CorruptTableError as error:
-            _log.warning("Skipped broken statistics: %s", error)
+    tried: set[str] = set()
+    # Listed again before giving up: another gatherer may have written a newer one and pruned all of these meanwhile.
+    while names := [name for name in _statistics_names(documents) if name not in tried]:
+        tried.update(names)
+        for name in reversed(names):
+            path = documents.path("statistics", name=name)
+            try:
+                return TableStatistics.from_json(documents.read(path), name=path)
+            except FileNotFoundError:
+                continue
+            except CorruptTableError as error:
+                _log.warning("Skipped broken statistics: %s", error)
     return None
 
 
@@ -113,52 +137,96 @@ class _Gathered:
     reason: str
 
 
-def _gather(table: HudiTable, *, timeline: Timeline, previous: TableStatistics | None, mode: str) -> _Gathered:
+def _gather(
+    table: HudiTable,
+    *,
+    timeline: Timeline,
+    previous: TableStatistics | None,
+    mode: str,
+    counts: RecordCounts,
+    listing: str,
+) -> _Gathered:
+    plans = table.pending_plans(timeline)
     changes = "it was asked for" if mode == "full" else changes_since(previous, table=table, timeline=timeline)
     if isinstance(changes, str):
         earlier = None if previous is None or foreign(previous, table=table) else previous
         dating = Dating(table=table, timeline=timeline, earlier=earlier)
-        rows = _rows(table, timeline=timeline, partitions=None, dating=dating)
-        return _Gathered(rows=rows, gathered="full", reason=changes)
+        history = table.history(timeline, plans=plans)
+        listed = table.listed(timeline, listing=listing)
+        rows = _rows(listed.listings, history=history, dating=dating, counts=counts)
+        return _Gathered(rows=_held(rows, plans=plans), gathered="full", reason=listed.reason(changes))
     earlier, touched = changes.earlier, changes.partitions
-    dating = Dating(table=table, timeline=timeline, earlier=earlier, last_writes=changes.last_writes)
-    kept = [row for row in earlier.partitions if row.partition_path not in touched]
-    renewed = _rows(table, timeline=timeline, partitions=touched, dating=dating)
-    return _Gathered(rows=kept + renewed, gathered="incremental", reason=changes.reason)
+    dating = Dating(
+        table=table, timeline=timeline, earlier=earlier, last_writes=changes.last_writes, rewrites=changes.rewrites
+    )
+    rows = [row for row in earlier.partitions if row.partition_path not in touched]
+    reason = changes.reason
+    if touched:
+        history = table.history(timeline, plans=plans)
+        listed = table.listed(timeline, partitions=touched, listing=listing)
+        rows += _rows(listed.listings, history=history, dating=dating, counts=counts)
+        reason = listed.reason(reason)
+    return _Gathered(rows=_held(rows, plans=plans), gathered="incremental", reason=reason)
 
 
-def _rows(
-    table: HudiTable, *, timeline: Timeline, partitions: Collection[str] | None, dating: Dating
-) -> list[PartitionStatistics]:
-    if partitions is not None and not partitions:
-        return []
-    view = table.view(timeline, partitions=partitions)
-    rows: list[PartitionStatistics] = []
-    undated: dict[str, Clues] = {}
-    for path in view.partition_paths:
-        slices = view.merged_slices(path)
-        if not slices:
-            continue
-        clues = dating.clues(path, slices=slices)
-        if clues.is_open:
-            undated[path] = clues
-        rows.append(_row(path, slices=slices, last_modified=clues.last_known))
-    dates = dating.resolve(undated)
+def _held(rows: Iterable[PartitionStatistics], *, plans: Iterable[PendingPlan]) -> list[PartitionStatistics]:
+    """The rows, each with the oldest pending plan that holds file groups of its partition: earlier rows are stale."""
+    holders: dict[str, str] = {}
+    for plan in plans:
+        for path in plan.partitions:
+            holders[path] = min(plan.instant.requested_time, holders.get(path, plan.instant.requested_time))
     return [
-        replace(row, last_modified_instant=dates[row.partition_path]) if row.partition_path in dates else row
+        row
+        if row.pending_instant == holders.get(row.partition_path)
+        else replace(row, pending_instant=holders.get(row.partition_path))
         for row in rows
     ]
 
 
-def _row(path: str, *, slices: Sequence[FileSlice], last_modified: str) -> PartitionStatistics:
-    sizes = sorted(one.base_file.bytes for one in slices if one.base_file is not None)
-    log_files = [log_file.bytes for one in slices if one.log_files for log_file in one.log_files]
+def _rows(
+    listings: Iterable[tuple[str, Listing]], *, history: FileHistory, dating: Dating, counts: RecordCounts
+) -> list[PartitionStatistics]:
+    """Rows of the partitions, one listing after the other. What names alone do not tell is asked at the end."""
+    reader = LatestFilesReader(history)
+    rows: list[PartitionStatistics] = []
+    undated: dict[str, Clues] = {}
+    for path, entries in listings:
+        files = reader.read(path, entries)
+        if files is None:
+            continue
+        clues = dating.clues(path, files=files)
+        if clues.is_open:
+            undated[path] = clues
+        counts.add(path, files=files)
+        rows.append(_row(path, files=files, last_modified=clues.last_known))
+    dates, records = dating.resolve(undated), counts.resolve()
+    return [
+        row
+        if path not in dates and path not in records
+        else _completed(row, date=dates.get(path), records=records.get(path))
+        for path, row in ((row.partition_path, row) for row in rows)
+    ]
+
+
+def _completed(row: PartitionStatistics, *, date: str | None, records: int | None) -> PartitionStatistics:
+    date = date or row.last_modified_instant
+    last = max(date, row.last_instant or "")
+    return replace(row, last_modified_instant=date, last_instant=last, record_count=records)
+
+
+def _row(path: str, *, files: LatestFiles, last_modified: str) -> PartitionStatistics:
+    sizes = sorted([size_bytes for _, _, size_bytes in files.bases])
+    log_bytes = sum([one.bytes for one in files.logs])
+    oldest, newest = min(files.base_instants, default=None), max(files.base_instants, default=None)
     return PartitionStatistics(
         partition_path=path,
         last_modified_instant=last_modified,
-        total_bytes=sum(sizes) + sum(log_files),
-        file_group_count=len(slices),
-        log_file_count=len(log_files),
-        log_file_bytes=sum(log_files),
+        last_instant=max(last_modified, newest or ""),
+        total_bytes=sum(sizes) + log_bytes,
+        file_group_count=files.file_group_count,
+        log_file_count=len(files.logs),
+        log_file_bytes=log_bytes,
         base_file_bytes=tuple(sizes),
+        oldest_base_instant=oldest,
+        newest_base_instant=newest,
     )

@@ -6,22 +6,43 @@ is a StorageError, since with a fresh timeline there is nothing wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from airflow_hudi_maint.core.errors import CorruptTableError, StorageError
-from airflow_hudi_maint.core.model.commit import CommitMetadata, PendingPlan, PlanKind, RollbackMetadata
+from airflow_hudi_maint.core.model.commit import (
+    CleanMetadata,
+    CleanPlan,
+    CommitMetadata,
+    IndexPlan,
+    PendingPlan,
+    PlanKind,
+    RestoreMetadata,
+    RestorePlan,
+    RollbackMetadata,
+    RollbackPlan,
+    SavepointMetadata,
+)
 from airflow_hudi_maint.core.model.instant import Action, Instant, State, parse_instant_file_name
 from airflow_hudi_maint.core.model.timeline import Timeline
-from airflow_hudi_maint.core.storage import instants
+from airflow_hudi_maint.core.storage import instants, service_records
 from airflow_hudi_maint.core.storage.filesystem import Storage
+
+_Plan = TypeVar("_Plan")
 
 _PLAN_KINDS = {
     Action.COMPACTION: PlanKind.COMPACTION,
     Action.LOG_COMPACTION: PlanKind.LOG_COMPACTION,
 }
+_COMPLETED_AS = {"inflight": str(Action.COMMIT)} | {
+    f"{action}.{state.name.lower()}": str(action.completed_as)
+    for action in Action
+    for state in (State.REQUESTED, State.INFLIGHT)
+    if action is not Action.LOG_COMPACTION  # only its earlier files tell it from a delta commit
+}
+"""The action of a completed file by what stands behind the time in the names of the files before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +61,7 @@ class TimelineReader:
             names = self.storage.names(self.folder)
         except FileNotFoundError:
             return Timeline(instants=())
-        parsed = map(parse_instant_file_name, names)
-        return Timeline.of(instant for instant in parsed if instant is not None)
+        return Timeline.of(_furthest(names))
 
     def path(self, instant: Instant) -> str:
         """The instant's file, relative to the base path."""
@@ -52,8 +72,10 @@ class TimelineReader:
         (metadata,) = self.commit_metadata_of((instant,))
         return metadata
 
-    def commit_metadata_of(self, wanted: Iterable[Instant]) -> list[CommitMetadata]:
+    def commit_metadata_of(self, wanted: Iterable[Instant], *, files: bool = True) -> list[CommitMetadata]:
         """Decode several completed commits, read concurrently, in the order given.
+
+        Without ``files`` the partitions that were written are told, but not what was written to them.
 
         Raises CorruptTableError for one that is broken or empty, and StorageError.
         """
@@ -61,7 +83,7 @@ class TimelineReader:
         with _vanishing():
             contents = self.storage.read_many(paths)
         return [
-            _commit_metadata(data, name=name)
+            _commit_metadata(data, name=name, files=files)
             for data, name in zip(contents, map(self.storage.join, paths), strict=True)
         ]
 
@@ -72,15 +94,40 @@ class TimelineReader:
 
     def rollback_metadata(self, instant: Instant) -> RollbackMetadata:
         """Decode a completed rollback."""
-        name = self.storage.join(self.path(instant))
-        with _vanishing():
-            data = self.storage.read_bytes(self.path(instant))
-        return instants.rollback_metadata(instants.decode(data, name=name), name=name)
+        return service_records.rollback_metadata(self._done(instant), name=self._name(instant))
+
+    def clean_metadata(self, instant: Instant) -> CleanMetadata:
+        """Decode a completed clean."""
+        return service_records.clean_metadata(self._done(instant), name=self._name(instant))
+
+    def restore_metadata(self, instant: Instant) -> RestoreMetadata:
+        """Decode a completed restore."""
+        return service_records.restore_metadata(self._done(instant), name=self._name(instant))
+
+    def savepoint_metadata(self, instant: Instant) -> SavepointMetadata:
+        """Decode a completed savepoint."""
+        return service_records.savepoint_metadata(self._done(instant), name=self._name(instant))
+
+    def clean_plan(self, instant: Instant) -> CleanPlan | None:
+        """Decode what a clean was requested to do; None where the request is gone."""
+        return self._requested(instant, service_records.clean_plan)
+
+    def rollback_plan(self, instant: Instant) -> RollbackPlan | None:
+        """Decode what a rollback was requested to undo; None where the request is gone."""
+        return self._requested(instant, service_records.rollback_plan)
+
+    def restore_plan(self, instant: Instant) -> RestorePlan | None:
+        """Decode what a restore was requested to undo; None where the request is gone."""
+        return self._requested(instant, service_records.restore_plan)
+
+    def index_plan(self, instant: Instant) -> IndexPlan | None:
+        """Decode what an indexing was requested to build; None where the request is gone."""
+        return self._requested(instant, service_records.index_plan)
 
     def requested_operation(self, instant: Instant) -> str | None:
-        """The ``operationType`` of a pending replace commit; None where the writer has not noted it yet.
+        """The ``operationType`` of a pending write; None where the writer has not noted it yet.
 
-        Hudi before 1.0 leaves it out of the requested file, and notes it in the inflight one.
+        Commits, and replace commits before Hudi 1.0, have it in the inflight file only.
         """
         for state in (State.REQUESTED, State.INFLIGHT):
             operation = (self._pending_record(instant, state=state) or {}).get("operationType")
@@ -105,9 +152,29 @@ class TimelineReader:
         kind = _PLAN_KINDS.get(instant.action)
         if kind is None:
             return instants.clustering_plan(record, instant=instant, name=name)
+        if not record:
+            # Hudi fails on it, too; without its file groups their newest log files would go unseen.
+            msg = f"{name} is an empty file where a plan of {kind} belongs; roll the instant back with Hudi"
+            raise CorruptTableError(msg)
         return instants.compaction_plan(record, instant=instant, kind=kind, name=name)
 
+    def _done(self, instant: Instant) -> Mapping[str, Any]:
+        with _vanishing():
+            data = self.storage.read_bytes(self.path(instant))
+        return instants.decode(data, name=self._name(instant))
+
+    def _name(self, instant: Instant) -> str:
+        return self.storage.join(self.path(instant))
+
+    def _requested(self, instant: Instant, read: Callable[..., _Plan]) -> _Plan | None:
+        record = self._pending_record(instant)
+        # Hudi before 0.11 requested a rollback with an empty file.
+        name = self.storage.join(self._pending_path(instant, state=State.REQUESTED))
+        return read(record, name=name) if record else None
+
     def _pending_path(self, instant: Instant, *, state: State) -> str:
+        if instant.action is Action.COMMIT and state is State.INFLIGHT:  # the one whose name Hudi leaves out
+            return f"{self.folder}/{instant.requested_time}.inflight"
         return f"{self.folder}/{instant.requested_time}.{instant.action}.{state.name.lower()}"
 
     def _pending_record(self, instant: Instant, *, state: State = State.REQUESTED) -> Mapping[str, Any] | None:
@@ -119,12 +186,32 @@ class TimelineReader:
             return None
 
 
-def _commit_metadata(data: bytes, *, name: str) -> CommitMetadata:
+def _furthest(names: Iterable[str]) -> Iterator[Instant]:
+    """The instants of file names, but for the earlier states of those that are complete: two files of three."""
+    earlier: list[tuple[str, str, str]] = []
+    done: set[tuple[str, str]] = set()
+    for name in names:
+        time, _, kind = name.partition(".")
+        if kind in _COMPLETED_AS:
+            earlier.append((time, _COMPLETED_AS[kind], name))
+            continue
+        instant = parse_instant_file_name(name)
+        if instant is not None:
+            if instant.is_completed:
+                done.add((instant.requested_time, instant.action))
+            yield instant
+    for time, action, name in earlier:
+        instant = None if (time, action) in done else parse_instant_file_name(name)
+        if instant is not None:
+            yield instant
+
+
+def _commit_metadata(data: bytes, *, name: str, files: bool) -> CommitMetadata:
     if not data:
         # Read as a record it would say that the commit touched nothing.
         msg = f"{name} is an empty file of a completed instant; roll the instant back with Hudi, or restore the file"
         raise CorruptTableError(msg)
-    return instants.commit_metadata(instants.decode(data, name=name), name=name)
+    return instants.commit_metadata(instants.decode(data, name=name, files=files), name=name, files=files)
 
 
 @contextmanager

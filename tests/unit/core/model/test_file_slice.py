@@ -31,17 +31,20 @@ def test_other_files_are_no_base_files(name: str) -> None:
     assert BaseFile.parse(name, size_bytes=9) is None
 
 
-@pytest.mark.parametrize(("token", "written"), [("", ""), ("_3-24-37", "3-24-37")])
+@pytest.mark.parametrize(("token", "written"), [("", ""), ("_3-24-37", "3-24-37"), ("_3-24-37.cdc", "3-24-37")])
 def test_log_files_are_read(token: str, written: str) -> None:
-    """A log file's name has its file group, an instant, its version and, from newer writers, its write token."""
+    """A log file's name has its file group, an instant, its version and, from newer writers, its write token.
+
+    Change-data files are log files to Hudi's view, and so they are here.
+    """
     log = LogFile.parse(f".{FILE_ID}_{INSTANT}.log.2{token}", size_bytes=9)
     assert log is not None
     assert (FILE_ID, INSTANT, 2, written, 9) == (log.file_id, log.instant, log.version, log.write_token, log.bytes)
 
 
-@pytest.mark.parametrize("suffix", ["archive.1_3-24-37", "log.1_3-24-37.cdc", "log.1_3-24-37.crc", "log"])
+@pytest.mark.parametrize("suffix", ["archive.1_3-24-37", "log.1_3-24-37.crc", "log"])
 def test_other_files_are_no_log_files(suffix: str) -> None:
-    """Archives, change data and checksums are none."""
+    """Archives and checksums are none."""
     assert LogFile.parse(f".{FILE_ID}_{INSTANT}.{suffix}", size_bytes=9) is None
 
 

@@ -51,6 +51,13 @@ def test_file_names_of_instants_are_read(name: str, action: Action, state: State
         f"{REQUESTED[:15]}.commit",
         f".{REQUESTED}.commit.crc",
         f"{REQUESTED}.commit.tmp",
+        f"{REQUESTED[:-1]}٣.commit",
+        f"{REQUESTED}00.commit",
+        f"{REQUESTED}_.commit",
+        f"{REQUESTED}_{COMPLETION}_{COMPLETION}.commit",
+        f"{REQUESTED}..commit",
+        f" {REQUESTED}.commit",
+        f"{REQUESTED}.COMMIT",
     ],
 )
 def test_other_names_are_no_instants(name: str) -> None:

@@ -7,6 +7,7 @@ import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from airflow_hudi_maint.core.storage.filesystem import Storage
 from airflow_hudi_maint.core.storage.table import HudiTable
@@ -58,9 +59,10 @@ class TableBuilder:
     version: int = 9
     merge_on_read: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
+    storage_options: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.storage = Storage.open(self.base_path)
+        self.storage = Storage.open(self.base_path, storage_options=self.storage_options)
         settings = {
             "hoodie.table.name": "trips",
             "hoodie.table.type": "MERGE_ON_READ" if self.merge_on_read else "COPY_ON_WRITE",
@@ -77,7 +79,7 @@ class TableBuilder:
         return ".hoodie" if self.version < 8 else ".hoodie/timeline"
 
     def open(self) -> HudiTable:
-        return HudiTable.open(self.base_path)
+        return HudiTable.open(self.base_path, storage_options=self.storage_options)
 
     def commit(
         self,
@@ -90,6 +92,7 @@ class TableBuilder:
         operation: str = "UPSERT",
         completion: str | None = None,
         schema: str | None = SCHEMA,
+        extra: Mapping[str, str] | None = None,
     ) -> None:
         """Complete a write; ``logs`` are (file id, base instant, size); ``completion`` is ``instant`` by default."""
         written: dict[str, list[dict[str, object]]] = {}
@@ -106,7 +109,7 @@ class TableBuilder:
             "partitionToWriteStats": written,
             "partitionToReplaceFileIds": dict(replaced or {}),
             "operationType": operation,
-            "extraMetadata": {"schema": schema} if schema else {},
+            "extraMetadata": {**({"schema": schema} if schema else {}), **(extra or {})},
         }
         self.instant(instant, action or default, metadata, completion=completion)
 
@@ -129,6 +132,12 @@ class TableBuilder:
             instant, "rollback", {"commitsRollback": [of], "partitionMetadata": {name: {} for name in partitions}}
         )
 
+    def savepoint(self, instant: str, *, by: str, saved_at: datetime, completion: str) -> None:
+        """Put a completed savepoint of an instant on the timeline."""
+        saved_ms = int(saved_at.timestamp() * 1000)
+        content = {"savepointedBy": by, "savepointedAt": saved_ms, "comments": "", "partitionMetadata": {}}
+        self.instant(instant, "savepoint", content, completion=completion)
+
     def base_file(self, partition: str, file_id: str, instant: str, content: bytes | int) -> str:
         path = f"{partition}/{file_id}_0-1-2_{instant}.parquet" if partition else f"{file_id}_0-1-2_{instant}.parquet"
         self.put(path, b"x" * content if isinstance(content, int) else content)
@@ -140,7 +149,8 @@ class TableBuilder:
         version = 1 + sum(
             entry.name.startswith(f".{file_id}_{name_instant}.log") for entry in self.storage.list(partition)
         )
-        path = f"{partition}/.{file_id}_{name_instant}.log.{version}_0-1-2"
+        name = f".{file_id}_{name_instant}.log.{version}_0-1-2"
+        path = f"{partition}/{name}" if partition else name
         self.put(path, b"l" * size)
         return path
 

@@ -13,6 +13,7 @@ from airflow_hudi_maint.core.errors import CorruptTableError
 from airflow_hudi_maint.core.model.file_slice import BaseFile, FileSlice, LogFile
 from airflow_hudi_maint.core.model.statistics import TableStatistics
 from airflow_hudi_maint.core.storage.dating import Dating
+from airflow_hudi_maint.core.storage.latest_files import LatestFiles
 from airflow_hudi_maint.core.storage.statistics import (
     gather_statistics,
 )
@@ -167,8 +168,10 @@ def test_log_file_without_a_time_counts_by_the_start_of_the_timeline(
     log = LogFile(name="l", file_id="f1-0", instant=at(1), version=1, write_token="", bytes=50)
     base = BaseFile(name="b", file_id="f1-0", instant=at(1), bytes=100)
     one = FileSlice(partition_path=ONE, file_id="f1-0", base_instant=at(1), base_file=base, log_files=(log,))
+    files = LatestFiles.of([one])
+    assert files is not None
     dating = Dating(table=table, timeline=table.timeline())
-    assert dating.resolve({ONE: dating.clues(ONE, slices=(one,))}) == {ONE: at(30)}
+    assert dating.resolve({ONE: dating.clues(ONE, files=files)}) == {ONE: at(30)}
 
 
 def test_log_file_counts_as_a_modification(base_path: str, version: int) -> None:
@@ -236,3 +239,31 @@ def test_full_gather_opens_no_commit_that_it_does_not_need() -> None:
     before = table.storage.requests.reads
     gather_statistics(table, now=NOW)
     assert table.storage.requests.reads == before
+
+
+def test_log_compaction_does_not_count_as_a_modification(base_path: str, version: int) -> None:
+    """It merges log blocks of a slice into one more log file, and completes as a delta commit that changed no row."""
+    builder = TableBuilder(base_path=base_path, version=version, merge_on_read=True)
+    builder.commit(at(1), {ONE: [("f1-0", 10)], TWO: [("f2-0", 10)]})
+    builder.commit(at(2), logs={ONE: [("f1-0", at(1), 3)]})
+    first = full(builder)
+    builder.pending(at(3), "logcompaction")
+    builder.commit(at(3), logs={ONE: [("f1-0", at(1), 3)]}, operation="LOG_COMPACT")
+    second = since(builder, first)
+    assert (second.gathered, dates(second)) == ("incremental", {ONE: at(2), TWO: at(1)})
+
+
+def test_archived_log_compaction_that_earlier_statistics_saw_does_not_count(base_path: str) -> None:
+    """Once archived it looks like any write; statistics that saw it know better."""
+    builder = TableBuilder(base_path=base_path, merge_on_read=True)
+    builder.commit(at(1), {ONE: [("f1-0", 10)]})
+    builder.commit(at(2), logs={ONE: [("f1-0", at(1), 3)]})
+    builder.pending(at(3), "logcompaction")
+    builder.commit(at(3), logs={ONE: [("f1-0", at(1), 3)]}, operation="LOG_COMPACT")
+    builder.commit(at(4), {TWO: [("f2-0", 10)]})
+    first = full(builder)
+    builder.archive(at(1))
+    builder.archive(at(2))
+    builder.archive(at(3))
+    table = builder.open()
+    assert dates(gather_statistics(table, now=NOW, previous=first, mode="full")) == {ONE: at(2), TWO: at(4)}

@@ -115,7 +115,7 @@ def test_name_must_be_one_of_a_json_file(documents: DocumentStore, name: str) ->
 
 
 def test_unknown_folder_is_refused(documents: DocumentStore) -> None:
-    """There are four folders."""
+    """There are five folders."""
     with pytest.raises(InvalidSettingError, match="'timeline' is no folder of documents; expected one of statistics"):
         documents.write("timeline", name="x.json", document={})  # type: ignore[arg-type]
 
@@ -152,3 +152,16 @@ def test_the_document_just_written_is_never_pruned(tmp_path: Path) -> None:
         assert {"number": number} == documents.read(path)
 
     assert 3 == len(documents.names("plans"))
+
+
+def test_who_only_looks_leaves_nothing_behind(documents: DocumentStore) -> None:
+    """The paths are those that documents would have; what is there stays, and is read."""
+    kept = documents.write("statistics", name="20261130000000000.json", document={"a": 1})
+    looking = documents.reading_only()
+    assert looking.write("statistics", name="20261130000000001.json", document={}).endswith("/20261130000000001.json")
+    looking.write_kept("plans", stem="20261130000000001-expiry", document={})
+    looking.write_page("reports", name="20261130000000001.html", text="")
+    looking.delete("statistics", name="20261130000000000.json")
+    assert (looking.names("statistics"), looking.names("plans")) == (("20261130000000000.json",), ())
+    assert looking.names("reports", suffix=".html") == ()
+    assert looking.read(kept) == {"a": 1}

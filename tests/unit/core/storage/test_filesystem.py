@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import uuid
 from pathlib import Path
+from typing import NoReturn
 
 import fsspec
 import pytest
 
-from airflow_hudi_maint.core.errors import InvalidSettingError, StorageError
+from airflow_hudi_maint.core.errors import InvalidSettingError, StorageAccessError, StorageError
+from airflow_hudi_maint.core.storage.base_paths import plain_path
 from airflow_hudi_maint.core.storage.filesystem import Storage
+from airflow_hudi_maint.core.storage.remote_files import client_options
+from airflow_hudi_maint.core.storage.retries import RetryPolicy
 
 
 @pytest.fixture(params=["local", "memory"])
@@ -89,7 +94,7 @@ def test_an_unknown_scheme_is_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "spelling", ["{}", "{}/", "file://{}", "file:{}", "file://localhost{}/", "local://{}", "/{}//"]
+    "spelling", ["{}", "{}/", "file://{}", "file:{}", "file://localhost{}/", "local://{}", "/{}//", "{}/./.", "/.{}"]
 )
 def test_a_local_directory_has_one_root(spelling: str, tmp_path: Path) -> None:
     """Statistics and plans are compared by base path, so however a directory is spelt, its root is the plain path."""
@@ -113,6 +118,31 @@ def test_a_relative_path_is_refused(path: str) -> None:
     """A relative path means another directory in each process."""
     with pytest.raises(InvalidSettingError, match="is a relative path"):
         Storage.open(path)
+
+
+def test_a_path_with_two_dots_is_refused() -> None:
+    """Plans and statistics know a table by its path, and behind a link this is another place than it looks."""
+    with pytest.raises(InvalidSettingError, match=r"'/lake/old/\.\./trips' has '\.\.' in it"):
+        Storage.open("/lake/old/../trips")
+    assert "/lake/..hidden" == plain_path("/lake/..hidden")
+
+
+def test_no_client_keeps_listings_whatever_the_options_say() -> None:
+    """A kept listing would hide what was written since; those that have none refuse the option."""
+    assert {"use_listings_cache": False} == client_options("gs", {"use_listings_cache": True}, concurrency=4)
+    assert {"port": 22} == client_options("sftp", {"port": 22}, concurrency=4)
+
+
+def test_a_disk_that_is_read_only_is_no_passing_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another try of the task would not help."""
+
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    storage = Storage.open(str(tmp_path))
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(StorageAccessError, match="Read-only file system"):
+        storage.write_atomic("file", b"1")
 
 
 def test_a_file_system_that_does_not_start_is_a_setting_to_correct() -> None:
@@ -141,7 +171,8 @@ def test_a_failure_of_the_storage_is_transient_and_names_the_path(tmp_path: Path
             msg = "connection reset"
             raise ConnectionResetError(msg)
 
-    storage = Storage(root="failing://bucket", file_system=Failing(), prefix="bucket")
+    at_once = RetryPolicy(sleep=lambda _: None)
+    storage = Storage(root="failing://bucket", file_system=Failing(), prefix="bucket", retry=at_once)
 
     with pytest.raises(StorageError, match=r"failing://bucket/day=1: ConnectionResetError: connection reset"):
         storage.list("day=1")

@@ -9,12 +9,13 @@ import pytest
 from airflow_hudi_maint.core.errors import CorruptTableError, StorageError
 from airflow_hudi_maint.core.storage import footers
 from airflow_hudi_maint.core.storage.filesystem import Storage
+from airflow_hudi_maint.core.storage.retries import RetryPolicy
 from tests.unit.core.storage.builders import at, parquet
 
 
 @pytest.fixture
 def storage(request: pytest.FixtureRequest) -> Storage:
-    return Storage.open(f"memory://footers-{request.node.name}")
+    return Storage.open(f"memory://footers-{request.node.name}", retry=RetryPolicy(attempts=1))
 
 
 def test_greatest_commit_time(storage: Storage) -> None:
@@ -125,6 +126,6 @@ def test_missing_file_and_failing_storage_are_no_broken_file(storage: Storage, m
     def failing(*_: object, **__: object) -> None:
         raise ConnectionError("reset by peer")
 
-    monkeypatch.setattr(storage._fs, "open", failing)  # noqa: SLF001 where a network fails
+    monkeypatch.setattr(storage._fs, "info", failing)  # noqa: SLF001 where a network fails
     with pytest.raises(StorageError, match="reset by peer"):
         footers.max_commit_time(storage, path="a.parquet")

@@ -8,7 +8,7 @@ import fastavro
 import pytest
 
 from airflow_hudi_maint.core.errors import CorruptTableError
-from airflow_hudi_maint.core.model.commit import Operation, RollbackMetadata
+from airflow_hudi_maint.core.model.commit import Operation
 from airflow_hudi_maint.core.storage import instants
 
 _SCHEMA = {"type": "record", "name": "r", "fields": [{"name": "operationType", "type": ["null", "string"]}]}
@@ -64,12 +64,17 @@ def test_metadata_of_another_shape_is_corrupt() -> None:
         instants.commit_metadata({"partitionToWriteStats": {"a": [{}]}}, name="x")
 
 
-def test_rollback_names_what_it_undid_and_where() -> None:
-    """A rollback tells the instants that it undid and the partitions that it took files from; less is no rollback."""
-    record = {"commitsRollback": ["20261130053458356"], "partitionMetadata": {"a": {}, "b": {}}}
-
-    expected = RollbackMetadata(undone=("20261130053458356",), partitions=frozenset({"a", "b"}))
-    assert expected == instants.rollback_metadata(record, name="x")
-    for broken in ({}, {**record, "commitsRollback": None}, {**record, "partitionMetadata": None}):
-        with pytest.raises(CorruptTableError, match="x is no rollback metadata"):
-            instants.rollback_metadata(broken, name="x")
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"operationType": ["UPSERT"]},
+        {"partitionToReplaceFileIds": {"a": [{"id": 1}]}},
+        {"partitionToWriteStats": {"a": [{"fileId": "f", "path": "p", "numWrites": "three"}]}},
+        {"partitionToWriteStats": {"a": [{"fileId": 7, "path": "p"}]}},
+        {"extraMetadata": {"schema": {}}},
+    ],
+)
+def test_values_of_a_wrong_type_are_corrupt(broken: dict[str, object]) -> None:
+    """JSON lets any type through; what is kept has the type that it is said to have."""
+    with pytest.raises(CorruptTableError, match="x is no commit metadata"):
+        instants.commit_metadata(broken, name="x")

@@ -41,6 +41,9 @@ def test_row_sums_up_the_latest_slices(base_path: str, version: int) -> None:
             log_file_count=0,
             log_file_bytes=0,
             base_file_bytes=(100, 310),
+            last_instant=at(2),
+            oldest_base_instant=at(1),
+            newest_base_instant=at(2),
         ),
         PartitionStatistics(
             partition_path=TWO,
@@ -50,6 +53,9 @@ def test_row_sums_up_the_latest_slices(base_path: str, version: int) -> None:
             log_file_count=0,
             log_file_bytes=0,
             base_file_bytes=(50,),
+            last_instant=at(2),
+            oldest_base_instant=at(2),
+            newest_base_instant=at(2),
         ),
     )
     assert (statistics.gathered, statistics.reason) == ("full", "there are no earlier statistics")
@@ -201,7 +207,7 @@ def test_row_of_wrong_types_is_broken(tmp_path: Path, key: str, value: object) -
     builder = TableBuilder(base_path=str(tmp_path / "trips"))
     builder.commit(at(1), {ONE: [("f1-0", 10)]})
     document = json.loads(json.dumps(full(builder).to_json()))
-    document["partitions"][0][key] = value
+    document["partitions"][key] = [value]
     with pytest.raises(CorruptTableError, match=r"s\.json is a broken statistics document"):
         TableStatistics.from_json(document, name="s.json")
 
@@ -258,7 +264,7 @@ def test_incremental_equals_full_between_stages(earlier: str, later: str, tmp_pa
     first = gather_statistics(HudiTable.open(str(unpack(earlier, tmp_path))), now=NOW)
     table = HudiTable.open(str(unpack(later, tmp_path)))
     second = gather_statistics(table, now=NOW, previous=replace(first, base_path=table.base_path))
-    assert second.gathered == ("full" if later.endswith("_archived") else "incremental")
+    assert second.gathered == "incremental", second.reason
     assert second.partitions == gather_statistics(table, now=NOW).partitions
 
 
@@ -291,4 +297,6 @@ def test_document_is_the_documented_one(tmp_path: Path) -> None:
     assert list(actual) == list(example)
     assert list(actual["as_of"]) == list(example["as_of"])  # type: ignore[arg-type]
     assert actual["totals"] == example["totals"]
-    assert actual["partitions"] == example["partitions"]
+    assert {key: actual[key] for key in ("partitions", "file_bytes", "skew")} == {
+        key: example[key] for key in ("partitions", "file_bytes", "skew")
+    }

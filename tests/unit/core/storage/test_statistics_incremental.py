@@ -13,6 +13,7 @@ from airflow_hudi_maint.core.storage.statistics import (
     gather_statistics,
 )
 from airflow_hudi_maint.core.storage.table import HudiTable
+from tests.unit.core.storage.archiving import Archiver
 from tests.unit.core.storage.builders import TableBuilder, at
 from tests.unit.core.storage.gathering import NOW, ONE, TWO, dates, full, since
 
@@ -157,7 +158,7 @@ def test_restore_needs_a_full_gather(base_path: str) -> None:
 
 
 def test_archived_history_needs_a_full_gather(base_path: str, version: int) -> None:
-    """When the commits behind the watermark are archived, none that came after may be missing."""
+    """When the commits behind the watermark are gone and the archive lacks them, those after may be missing too."""
     builder = TableBuilder(base_path=base_path, version=version)
     builder.commit(at(1), {ONE: [("f1-0", 10)]})
     first = full(builder)
@@ -166,8 +167,91 @@ def test_archived_history_needs_a_full_gather(base_path: str, version: int) -> N
     builder.archive(at(1))
     builder.archive(at(2))
     second = since(builder, first)
-    assert second.reason == f"the active timeline starts at {at(3)} and no longer reaches back to {at(1)}"
+    assert second.reason == (
+        f"the active timeline starts at {at(3)} and no longer reaches back to {at(1)}, and the archive lacks {at(1)}"
+    )
     assert dates(second) == {ONE: at(3), TWO: at(2)}
+
+
+def test_archived_instants_are_gathered_incrementally(base_path: str, version: int) -> None:
+    """What was archived since stands in the archive: only what it touched is listed, and nothing before is counted."""
+    builder = TableBuilder(base_path=base_path, version=version)
+    archiver = Archiver(builder=builder)
+    builder.commit(at(1), {f"day=2026-10-{day:02}": [("f1-0", 10)] for day in range(1, 21)})
+    builder.commit(at(2), {ONE: [("f1-0", 10)], TWO: [("f2-0", 20)]})
+    archiver.archive(at(1))
+    first = full(builder)
+    builder.commit(at(3), {TWO: [("f2-0", 21)]})
+    builder.commit(at(4), {TWO: [("f2-0", 22), ("f3-0", 5)]})
+    builder.commit(at(5), replaced={ONE: ["f1-0"]}, operation="DELETE_PARTITION")
+    archiver.archive(at(2), at(3))
+    archiver.archive(at(4))
+    table = builder.open()
+    second = gather_statistics(table, now=NOW, previous=first)
+    assert second.partitions == full(builder).partitions
+    assert second.reason == f"3 instants since {at(2)}, 2 of them archived, touched 2 partitions"
+    archive_lists = 1 if version < 8 else 0
+    assert table.storage.requests.lists == 1 + 2 + archive_lists
+    assert since(builder, second).reason == f"nothing new since {at(5)}"
+
+
+def test_archived_commit_that_was_pending_is_caught(base_path: str, version: int) -> None:
+    """A commit that finishes late and is archived at once is older than all that was seen."""
+    builder = TableBuilder(base_path=base_path, version=version)
+    builder.pending(at(1), "commit")
+    builder.commit(at(2), {ONE: [("f1-0", 10)]})
+    first = full(builder)
+    builder.commit(at(1), {TWO: [("f2-0", 20)]}, completion=at(3))
+    builder.commit(at(4), {ONE: [("f1-0", 11)]})
+    Archiver(builder=builder).archive(at(1), at(2))
+    second = since(builder, first)
+    assert (second.gathered, dates(second)) == ("incremental", {ONE: at(4), TWO: at(1)})
+
+
+def test_archived_rollback_lists_its_partitions(base_path: str, version: int) -> None:
+    """A write that was in flight, and whose rollback is archived, was undone: it is not missing."""
+    builder = TableBuilder(base_path=base_path, version=version)
+    builder.commit(at(1), {ONE: [("f1-0", 10)]})
+    builder.pending(at(2), "commit")
+    first = full(builder)
+    builder.archive(at(2))
+    builder.rollback(at(3), of=at(2), partitions=[TWO])
+    builder.commit(at(4), {ONE: [("f1-0", 11)]})
+    Archiver(builder=builder).archive(at(1), at(3))
+    second = since(builder, first)
+    assert second.reason == f"2 instants since {at(1)}, 1 of them archived, touched 2 partitions"
+
+
+def test_broken_archive_needs_a_full_gather(base_path: str, version: int) -> None:
+    """The reason names the file of the archive that cannot be read."""
+    builder = TableBuilder(base_path=base_path, version=version)
+    builder.commit(at(1), {ONE: [("f1-0", 10)]})
+    first = full(builder)
+    builder.commit(at(2), {TWO: [("f2-0", 20)]})
+    archiver = Archiver(builder=builder)
+    name = archiver.archive(at(1))
+    builder.put(f"{archiver.folder}/{name}", b"broken")
+    second = since(builder, first)
+    assert second.gathered == "full"
+    assert f"no longer reaches back to {at(1)}, and the archive cannot be read: " in second.reason
+    assert name in second.reason
+
+
+def test_instant_that_is_active_and_archived_counts_once(base_path: str, version: int) -> None:
+    """The archiver writes the archive first and deletes afterwards; one that died in between leaves both."""
+    builder = TableBuilder(base_path=base_path, version=version)
+    builder.commit(at(1), {ONE: [("f1-0", 10)]})
+    first = full(builder)
+    builder.commit(at(2), {TWO: [("f2-0", 20)]})
+    active = {
+        name: builder.storage.read_bytes(f"{builder.timeline_folder}/{name}")
+        for name in builder.storage.names(builder.timeline_folder)
+        if name.startswith(at(2))
+    }
+    Archiver(builder=builder).archive(at(1), at(2))
+    for name, data in active.items():
+        builder.put(f"{builder.timeline_folder}/{name}", data)
+    assert since(builder, first).reason == f"1 instants since {at(1)} touched 1 partitions"
 
 
 def test_savepointed_commit_does_not_reach_back(base_path: str, version: int) -> None:
@@ -183,7 +267,7 @@ def test_savepointed_commit_does_not_reach_back(base_path: str, version: int) ->
     builder.archive(at(2))
     builder.archive(at(3))
     second = since(builder, first)
-    assert second.reason == f"the active timeline starts at {at(4)} and no longer reaches back to {at(2)}"
+    assert second.reason.startswith(f"the active timeline starts at {at(4)} and no longer reaches back to {at(2)}")
     assert dates(second) == {ONE: at(3), TWO: at(4)}
 
 
