@@ -24,6 +24,9 @@ class JobKind(StrEnum):
     DELETE_PARTITIONS = "delete_partitions"
     SCHEDULE_CLUSTERING = "schedule_clustering"
     EXECUTE_CLUSTERING = "execute_clustering"
+    CLEAN = "clean"
+    RESTORE_PARTITIONS = "restore_partitions"
+    RELEASE_SAVEPOINTS = "release_savepoints"
 
 
 class JobStatus(StrEnum):

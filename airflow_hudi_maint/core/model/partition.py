@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from airflow_hudi_maint.core.errors import InvalidPolicyError
+from airflow_hudi_maint.core.model.strict_json import shown
 
 NULL_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """What Hudi's key generators write for null, in every supported table version."""
@@ -43,7 +44,8 @@ class PartitionScheme:
         """The decoded value of each field, in field order; None when the path does not fit the scheme.
 
         A plain path of a single field may hold slashes (a date written as ``2026/11/30``). A path whose every segment
-        names its field is read as hive style in any case: not every writer notes the switch.
+        names its field is read as hive style in any case: not every writer notes the switch. One of which some segments
+        name a field, or one out of its order, fits neither way.
 
         >>> PartitionScheme(fields=("origin", "month"), hive_style=True).values("origin=EWR/month=9")
         ('EWR', '9')
@@ -55,9 +57,21 @@ class PartitionScheme:
             return None
         if all(map(str.startswith, segments, self._prefixes)):
             segments = list(map(str.removeprefix, segments, self._prefixes))
-        elif self.hive_style:
+        elif self.hive_style or any(map(self.names_a_field, segments)):
             return None
         return tuple(map(unquote, segments)) if self.url_encoded else tuple(segments)
+
+    def names_a_field(self, segment: str) -> bool:
+        """Whether a folder's name begins with ``field=``, of any of the fields."""
+        return "=" in segment and segment.startswith(self._prefixes)
+
+    def spec_of(self, plain_path: str) -> PartitionSpec | None:
+        """The values that a plain path names, of a partition or of a folder; None where it has too many levels."""
+        levels = plain_path.split("/") if len(self.fields) > 1 else [plain_path]
+        if len(levels) > len(self.fields):
+            return None
+        values = map(unquote, levels) if self.url_encoded else levels
+        return PartitionSpec(levels=tuple(zip(self.fields, values, strict=False)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,32 +87,44 @@ class PartitionSpec:
         names = [name for name, _ in self.levels]
         doubled = next((name for name in names if names.count(name) > 1), None)
         if doubled is not None:
-            msg = f"partitionSpec {str(self)!r} names the field {doubled!r} twice"
+            msg = f"partitionSpec {shown(str(self))} names the field {shown(doubled)} twice; name each field once"
             raise InvalidPolicyError(msg)
 
     @classmethod
-    def parse(cls, text: str) -> PartitionSpec:
+    def parse(cls, text: object) -> PartitionSpec:
         """Read ``user_id=*/``, ``region=eu/user_id=*/`` or ``/`` (the whole table); a trailing slash is optional.
 
-        A slash, a percent sign and a lone star inside a value are written URL-encoded: ``day=2026%2F11%2F30/``.
+        A slash, a percent sign and a star inside a value are written URL-encoded: ``day=2026%2F11%2F30/``.
 
-        Raises InvalidPolicyError for a blank text, for a level that is not ``field=value``, and for a field that is
-        named twice.
+        Raises InvalidPolicyError for a blank text, for a level that is not ``field=value``, for a star that is part of
+        a value, and for a field that is named twice.
 
         >>> PartitionSpec.parse("region=eu/user_id=*/").levels
         (('region', 'eu'), ('user_id', None))
         """
-        segments = [part for part in text.strip().split("/") if part]
+        if not isinstance(text, str):
+            msg = f"partitionSpec {shown(text)} is no text; write for example 'user_id=*/', or '/' for the whole table"
+            raise InvalidPolicyError(msg)
+        inner = text.strip().removeprefix("/").removesuffix("/")
+        segments = inner.split("/") if inner else []
         if not segments and text.strip() != "/":
-            msg = f"partitionSpec {text!r} names nothing; write for example 'user_id=*/', or '/' for the whole table"
+            msg = (
+                f"partitionSpec {shown(text)} names nothing; write for example 'user_id=*/', or '/' for the whole table"
+            )
             raise InvalidPolicyError(msg)
         levels: list[tuple[str, str | None]] = []
         for segment in segments:
             name, equals, value = segment.partition("=")
             if not (equals and name and value):
                 msg = (
-                    f"partitionSpec {text!r}: {segment!r} is not field=value; "
+                    f"partitionSpec {shown(text)}: {shown(segment)} is not field=value; "
                     "write for example 'user_id=1/' or 'user_id=*/'"
+                )
+                raise InvalidPolicyError(msg)
+            if WILDCARD in name or (WILDCARD in value and value != WILDCARD):
+                msg = (
+                    f"partitionSpec {shown(text)}: in {shown(segment)} the star is a part of a text, where it selects "
+                    f"nothing; write '{name[:40]}=*' for any value, or '%2A' for a star inside a value"
                 )
                 raise InvalidPolicyError(msg)
             levels.append((name, None if value == WILDCARD else unquote(value)))
@@ -114,8 +140,9 @@ class PartitionSpec:
         fields = tuple(name for name, _ in self.levels)
         if fields != scheme.fields[: len(fields)]:
             msg = (
-                f"partitionSpec {str(self)!r} names the fields {list(fields)}; the table is partitioned by "
-                f"{list(scheme.fields)}, and a spec names the first of them in that order"
+                f"partitionSpec {shown(str(self))} names the fields {list(fields)}; the table is partitioned by "
+                f"{list(scheme.fields)}, and a spec names the first of them in that order, "
+                f"for example '{PartitionSpec(levels=tuple((name, None) for name in scheme.fields[:1]))}'"
             )
             raise InvalidPolicyError(msg)
 
@@ -152,4 +179,4 @@ def _level_text(value: str | None) -> str:
     """Write a level's value so that :meth:`PartitionSpec.parse` reads it back: what it would misread is encoded."""
     if value is None:
         return WILDCARD
-    return "%2A" if value == WILDCARD else value.replace("%", "%25").replace("/", "%2F")
+    return value.replace("%", "%25").replace("/", "%2F").replace(WILDCARD, ENCODED_WILDCARD)

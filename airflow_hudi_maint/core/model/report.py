@@ -18,6 +18,9 @@ class Step(StrEnum):
     SCHEDULE_CLUSTERING = "schedule-clustering"
     EXECUTE_CLUSTERING = "execute-clustering"
     COMPACT_SMALL_FILES = "compact-small-files"
+    CLEAN = "clean"
+    RESTORE = "restore"
+    RELEASE_SAVEPOINTS = "release-savepoints"
 
 
 class Outcome(StrEnum):
@@ -55,6 +58,7 @@ class StepReport:
     bytes_after: int = 0
     engine_seconds: float = 0.0
     warnings: tuple[str, ...] = field(default=())
+    approval: str | None = None
 
     def to_json(self) -> JsonObject:
         """The whole document."""
@@ -75,6 +79,7 @@ class StepReport:
             "bytes_after": self.bytes_after,
             "engine_seconds": self.engine_seconds,
             "warnings": list(self.warnings),
+            **({} if self.approval is None else {"approval": self.approval}),
         }
 
     @classmethod
@@ -97,6 +102,7 @@ class StepReport:
                 bytes_after=document["bytes_after"],
                 engine_seconds=document["engine_seconds"],
                 warnings=tuple(document["warnings"]),
+                approval=document.get("approval"),
             )
         except (KeyError, TypeError, ValueError) as error:
             msg = f"{name} is a broken step report ({error!r}); run the step again"

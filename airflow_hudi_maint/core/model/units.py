@@ -12,6 +12,7 @@ _SHORT_FROM = 10_000_000
 _SECONDS_PER_MINUTE = 60
 _MINUTES_PER_HOUR = 60
 _PRECISE_BELOW = 9.95
+_TEENS = range(11, 14)
 
 
 def human_bytes(count: int | None) -> str:
@@ -93,3 +94,30 @@ def human_instant(instant_time: str, *, zone: tzinfo) -> str:
         return f"{instant_moment(instant_time, zone=zone).astimezone(zone):%Y-%m-%d %H:%M:%S}"
     except ValueError:
         return ""
+
+
+def human_duration(seconds: float) -> str:
+    """Write an age or a limit by its two greatest units, rounded down; what is zero is left out.
+
+    >>> human_duration(0), human_duration(59), human_duration(7200), human_duration(266_400), human_duration(-90)
+    ('0 s', '59 s', '2 h', '3 d 2 h', '-1 min 30 s')
+    """
+    rest = int(abs(seconds))
+    parts: list[str] = []
+    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
+        count, rest = divmod(rest, length)
+        if count or parts:
+            parts.append(f"{count} {unit}" if count else "")
+    text = " ".join(part for part in parts[:2] if part) or "0 s"
+    return f"-{text}" if seconds < 0 and text != "0 s" else text
+
+
+def ordinal(number: int) -> str:
+    """Write a place in an order.
+
+    >>> ordinal(1), ordinal(2), ordinal(11), ordinal(23)
+    ('1st', '2nd', '11th', '23rd')
+    """
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    ending = "th" if number % 100 in _TEENS else endings.get(number % 10, "th")
+    return f"{number}{ending}"

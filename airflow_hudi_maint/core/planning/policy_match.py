@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import compress
 
 from airflow_hudi_maint.core.errors import InvalidPolicyError
+from airflow_hudi_maint.core.model.partition import PartitionScheme
 from airflow_hudi_maint.core.model.policy import PolicySet, TTLPolicy
 
 _Shape = tuple[bool, ...]
@@ -24,10 +25,11 @@ class PolicyMatch:
         """One sentence for the winner and one for each loser."""
         if self.winner is None:
             return ("no policy covers it",)
-        why_not = tuple(f"{describe(loser)} loses: {self._why_not(loser)}" for loser in self.losers)
+        why_not = tuple(f"{describe(loser)} loses: {self.why_not(loser)}" for loser in self.losers)
         return (f"{describe(self.winner)} decides", *why_not)
 
-    def _why_not(self, loser: TTLPolicy) -> str:
+    def why_not(self, loser: TTLPolicy) -> str:
+        """Why a policy that covers the partition does not decide."""
         if loser.is_default:
             return "an explicit policy beats the default one"
         winning = self.winner.spec.literal_count if self.winner else 0
@@ -40,6 +42,7 @@ class PolicyMatcher:
 
     by_shape: tuple[tuple[_Shape, Mapping[_Literals, TTLPolicy]], ...]
     default: TTLPolicy | None
+    all_policies: tuple[TTLPolicy, ...] = ()
 
     @classmethod
     def of(cls, policies: PolicySet) -> PolicyMatcher:
@@ -51,7 +54,12 @@ class PolicyMatcher:
             shapes.setdefault(shape, {})[literals] = policy
         ordered = tuple(sorted(shapes.items(), key=lambda item: (-sum(item[0]), item[0])))
         _check_unambiguous(ordered)
-        return cls(by_shape=ordered, default=policies.default)
+        return cls(by_shape=ordered, default=policies.default, all_policies=policies.all())
+
+    def literals_at(self, depth: int) -> frozenset[str]:
+        """The values that specs name at a level, counted from 0: only these tell partitions apart that differ there."""
+        levels = [policy.spec.levels for policy in self.all_policies]
+        return frozenset(found for one in levels if len(one) > depth and (found := one[depth][1]) is not None)
 
     def match(self, values: tuple[str, ...]) -> PolicyMatch:
         """Find the policies of a partition with these values, in field order."""
@@ -90,6 +98,12 @@ def match_policy(values: tuple[str, ...], policies: PolicySet) -> PolicyMatch:
     return PolicyMatcher.of(policies).match(values)
 
 
+def check_policies(policies: PolicySet, *, scheme: PartitionScheme) -> None:
+    """Raise InvalidPolicyError unless policies fit a table partitioned by ``scheme`` and no two could both win."""
+    policies.check(scheme)
+    PolicyMatcher.of(policies)
+
+
 def describe(policy: TTLPolicy) -> str:
     """Write a policy as plans name it."""
     return f"{policy} (default)" if policy.is_default else str(policy)
@@ -107,8 +121,8 @@ def _check_unambiguous(shapes: tuple[tuple[_Shape, Mapping[_Literals, TTLPolicy]
                 rival = seen.get(_projected(policy, common))
                 if rival is not None:
                     msg = (
-                        f"policies '{rival}' and '{policy}' could both win for one partition, since both name "
-                        f"{sum(shape)} value(s); drop one, or name one more value in the spec that is to win"
+                        f"{policy.source}: policies '{rival}' and '{policy}' could both win for one partition, since "
+                        f"both name {sum(shape)} value(s); drop one, or name one more value in the spec that is to win"
                     )
                     raise InvalidPolicyError(msg)
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from airflow_hudi_maint.core.model.units import human_bytes
 
-_TEENS = range(11, 14)
-
 
 def compared_bytes(count: int, *, limit: int) -> tuple[str, str]:
     """Write two numbers of bytes that differ so that the difference shows.
@@ -17,17 +15,6 @@ def compared_bytes(count: int, *, limit: int) -> tuple[str, str]:
     """
     texts = human_bytes(count), human_bytes(limit)
     return texts if texts[0] != texts[1] or count == limit else (f"{count:,} bytes", f"{limit:,} bytes")
-
-
-def ordinal(number: int) -> str:
-    """Write a place in an order.
-
-    >>> ordinal(1), ordinal(2), ordinal(11), ordinal(23)
-    ('1st', '2nd', '11th', '23rd')
-    """
-    endings = {1: "st", 2: "nd", 3: "rd"}
-    ending = "th" if number % 100 in _TEENS else endings.get(number % 10, "th")
-    return f"{number}{ending}"
 
 
 def some_of(names: Iterable[str], *, shown: int = 5) -> str:

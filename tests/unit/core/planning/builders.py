@@ -14,10 +14,21 @@ from airflow_hudi_maint.core.planning.expiry import ExpiryGuards, plan_expiry
 
 INSTANT = "20261130000000000"
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
-NO_LIMITS = ExpiryGuards(max_partition_share=None, max_byte_share=None)
+NO_LIMITS = ExpiryGuards(
+    max_partition_share=None,
+    max_byte_share=None,
+    max_record_share=None,
+    max_partitions=None,
+    min_partitions_left=None,
+    max_growth=None,
+    max_quiet_days=None,
+    max_clock_skew_minutes=None,
+)
 
 
-def partition(path: str, *, modified: str = INSTANT, total_bytes: int = 1) -> PartitionStatistics:
+def partition(
+    path: str, *, modified: str = INSTANT, total_bytes: int = 1, records: int | None = None
+) -> PartitionStatistics:
     """One partition with one file."""
     return PartitionStatistics(
         partition_path=path,
@@ -27,6 +38,7 @@ def partition(path: str, *, modified: str = INSTANT, total_bytes: int = 1) -> Pa
         log_file_count=0,
         log_file_bytes=0,
         base_file_bytes=(total_bytes,),
+        record_count=records,
     )
 
 
@@ -58,13 +70,17 @@ def basis() -> PlanBasis:
 
 
 def policies(*lines: str) -> PolicySet:
-    """Read policies written as ``[default] spec KIND value``."""
-    entries = []
+    """Read policies written as ``[default] spec KIND value [option[=text]]...``; an option without a text is true."""
+    entries: list[object] = []
     for line in lines:
         words = line.split()
         is_default = words[0] == "default"
-        spec, kind, value = words[is_default:]
-        entries.append({"partitionSpec": spec, "policy": kind, "policyValue": int(value), "default": is_default})
+        spec, kind, value, *options = words[is_default:]
+        entry: dict[str, object] = {"partitionSpec": spec, "policy": kind, "policyValue": int(value)}
+        for option in options:
+            key, equals, text = option.partition("=")
+            entry[key] = text if equals else True
+        entries.append({**entry, "default": is_default})
     return PolicySet.from_json(entries)
 
 
@@ -76,6 +92,8 @@ def expiry(
     pending: dict[str, str] | None = None,
     now: datetime = NOW,
     guards: ExpiryGuards = NO_LIMITS,
+    created: dict[str, str] | None = None,
+    previous_expired: int | None = None,
 ) -> ExpiryPlan:
     """Plan the expiry of a hive-style table in UTC; its fields are text unless ``field_types`` says otherwise."""
     return plan_expiry(
@@ -88,6 +106,8 @@ def expiry(
         zone=UTC,
         now=now,
         guards=guards,
+        created=created or {},
+        previous_expired=previous_expired,
     )
 
 

@@ -26,9 +26,16 @@ def planned(case: Case) -> list[tuple[str, str]]:
         field_types=dict(pair.split("=") for pair in case.setting("types").split()),
         pending=dict(pair.rsplit("@", 1) for pair in case.setting("pending").split()),
         now=datetime.fromisoformat(case.setting("now", "2026-11-30")).replace(tzinfo=UTC),
-        guards=NO_LIMITS,
+        guards=NO_LIMITS.holding_back(
+            protected=case.setting("protected").split(), legal_hold=case.setting("hold").split()
+        ),
+        created=dict(pair.rsplit("@", 1) for pair in case.setting("created").split()),
     )
-    by_path = {entry.partition_path: f"{entry.decision}: {entry.reason}" for entry in plan.entries}
+    by_path = {
+        entry.partition_path: f"{entry.decision}: {entry.reason}"
+        + (f" // why not: {entry.why_not}" if entry.why_not and entry.why_not not in entry.reason else "")
+        for entry in plan.entries
+    }
     return [(given, by_path[given.split()[0]]) for given, _ in case.lines]
 
 
