@@ -12,6 +12,8 @@ from functools import cached_property
 from airflow_hudi_maint.core.model.plan import ClusteringEntry, ClusteringPlan, Decision, ExpiryEntry, ExpiryPlan
 from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
 from airflow_hudi_maint.core.model.statistics import PartitionStatistics, TableStatistics
+from airflow_hudi_maint.core.planning.expiry_forecast import Horizon
+from airflow_hudi_maint.core.reporting.insight import NO_INSIGHT, TableInsight
 
 DONE = frozenset({Outcome.DONE, Outcome.ALREADY_DONE})
 REWRITES = frozenset({Step.EXECUTE_CLUSTERING, Step.COMPACT_SMALL_FILES})
@@ -21,6 +23,7 @@ class Fate(StrEnum):
     """What happened to a partition, or will when the plan is applied; in the order in which pages list them."""
 
     EXPIRED = "expired"
+    RESTORED = "restored"
     TO_EXPIRE = "would expire"
     CLUSTERED = "clustered"
     TO_CLUSTER = "would be clustered"
@@ -64,6 +67,7 @@ class ReportFacts:
     title: str
     now: datetime
     zone: tzinfo
+    insight: TableInsight = NO_INSIGHT
 
     @cached_property
     def expiry_entries(self) -> Mapping[str, ExpiryEntry]:
@@ -79,6 +83,11 @@ class ReportFacts:
     def expired(self) -> frozenset[str]:
         """Partitions that an expiry step dropped, as its report says."""
         return _touched(self.reports, steps={Step.EXPIRE})
+
+    @cached_property
+    def restored(self) -> frozenset[str]:
+        """Partitions that a step brought back after a drop, as its report says."""
+        return _touched(self.reports, steps={Step.RESTORE})
 
     @cached_property
     def clustered(self) -> frozenset[str]:
@@ -110,12 +119,13 @@ class ReportFacts:
         )
 
     def _fate(self, path: str, *, old: PartitionStatistics | None, new: PartitionStatistics | None) -> Fate:
-        if path in self.expired:
-            return Fate.EXPIRED
-        if path in self.clustered:
-            return Fate.CLUSTERED
-        if old and not new:
-            return Fate.GONE
+        known = ((Fate.RESTORED, self.restored), (Fate.EXPIRED, self.expired), (Fate.CLUSTERED, self.clustered))
+        done = next((fate for fate, paths in known if path in paths and (new or fate is not Fate.RESTORED)), None)
+        if done or (old and not new):
+            return done or Fate.GONE
+        foreseen = self._foreseen.get(path)
+        if foreseen is not None:
+            return foreseen
         decisions = {
             entries[path].decision for entries in (self.expiry_entries, self.clustering_entries) if path in entries
         }
@@ -124,6 +134,15 @@ class ReportFacts:
         if Decision.EXPIRE in decisions:
             return Fate.TO_EXPIRE
         return Fate.TO_CLUSTER if Decision.CLUSTER in decisions else Fate.KEPT
+
+    @cached_property
+    def _foreseen(self) -> Mapping[str, Fate]:
+        """What the forecast says of partitions that would go now; a report with an expiry plan goes by that."""
+        forecast = self.insight.forecast
+        if forecast is None or self.expiry_plan is not None:
+            return {}
+        fates = {Horizon.NOW: Fate.TO_EXPIRE, Horizon.BLOCKED: Fate.BLOCKED}
+        return {one.partition_path: fates[one.horizon] for one in forecast.entries if one.horizon in fates}
 
 
 def _or_zero(value: int | None, *, known: bool) -> int | None:

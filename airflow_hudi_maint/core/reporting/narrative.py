@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
 from airflow_hudi_maint.core.model.units import counted, human_bytes, human_count
 from airflow_hudi_maint.core.reporting.facts import DONE, REWRITES, ReportFacts
@@ -16,6 +18,8 @@ def headline(facts: ReportFacts) -> str:
         return f"Dry run, nothing was changed: {_intent(facts)}."
     if facts.reports:
         return "Nothing had to be done: no partition expired and none needed rewriting."
+    if facts.expiry_plan is None and facts.clustering_plan is None:
+        return "The state of the table; nothing was changed."
     return f"Statistics only, nothing was changed: {_intent(facts)}."
 
 
@@ -37,19 +41,49 @@ def _sentence(text: str) -> str:
 def _phrase(report: StepReport, *, facts: ReportFacts) -> str | None:
     if report.outcome not in DONE:
         return None
-    partitions = counted(len(report.partitions), "partition")
-    plural = len(report.partitions) != 1
-    if report.step is Step.EXPIRE:
-        size = human_bytes(report.bytes_before - report.bytes_after)
-        phrase = f"{partitions} with {size} {'were' if plural else 'was'} expired"
-    elif report.step in REWRITES:
-        files = counted(report.files_before, "file")
-        phrase = f"{files} in {partitions} were rewritten as {human_count(report.files_after)}"
-    elif any(one.step in REWRITES and one.outcome in DONE for one in facts.reports):
+    is_executed = any(one.step in REWRITES and one.outcome in DONE for one in facts.reports)
+    if report.step is Step.SCHEDULE_CLUSTERING and is_executed:
         return None  # scheduled and executed: the execution says it all
-    else:
-        phrase = f"clustering of {partitions} was scheduled"
+    phrase = _PHRASES[report.step](report)
     return f"{phrase} (by an earlier try)" if report.outcome is Outcome.ALREADY_DONE else phrase
+
+
+def _expired(report: StepReport) -> str:
+    size = human_bytes(report.bytes_before - report.bytes_after)
+    return f"{_partitions(report)} with {size} {_was(len(report.partitions))} expired"
+
+
+def _rewritten(report: StepReport) -> str:
+    files = counted(report.files_before, "file")
+    return f"{files} in {_partitions(report)} were rewritten as {human_count(report.files_after)}"
+
+
+def _cleaned(report: StepReport) -> str:
+    files, size = counted(report.files_before, "old file"), human_bytes(report.bytes_before)
+    return f"{files} with {size} {_was(report.files_before)} deleted by Hudi's cleaner"
+
+
+def _released(report: StepReport) -> str:
+    return f"{counted(len(report.instants), 'savepoint')} {_was(len(report.instants))} released"
+
+
+_PHRASES: Mapping[Step, Callable[[StepReport], str]] = {
+    Step.EXPIRE: _expired,
+    Step.SCHEDULE_CLUSTERING: lambda one: f"clustering of {_partitions(one)} was scheduled",
+    Step.EXECUTE_CLUSTERING: _rewritten,
+    Step.COMPACT_SMALL_FILES: _rewritten,
+    Step.CLEAN: _cleaned,
+    Step.RESTORE: lambda one: f"{_partitions(one)} {_was(len(one.partitions))} restored",
+    Step.RELEASE_SAVEPOINTS: _released,
+}
+
+
+def _partitions(report: StepReport) -> str:
+    return counted(len(report.partitions), "partition")
+
+
+def _was(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
 def _intent(facts: ReportFacts) -> str:

@@ -6,19 +6,21 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from airflow_hudi_maint.core.model.units import counted, human_bytes
-from airflow_hudi_maint.core.reporting.facts import Fate, PartitionFate, natural_key
-from airflow_hudi_maint.core.reporting.svg import Canvas, Ink, inline_svg
+from airflow_hudi_maint.core.model.units import counted, human_bytes, human_count
+from airflow_hudi_maint.core.reporting.facts import Fate, PartitionFate
+from airflow_hudi_maint.core.reporting.inks import Ink, Paint
+from airflow_hudi_maint.core.reporting.svg import Canvas, Chart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import FigureBase
 
 MAX_BARS = 40
 
 FATE_INKS: Mapping[Fate, Ink] = {
     Fate.EXPIRED: Ink.EXPIRED,
     Fate.TO_EXPIRE: Ink.EXPIRED,
+    Fate.RESTORED: Ink.CLEANED,
     Fate.CLUSTERED: Ink.CLUSTERED,
     Fate.TO_CLUSTER: Ink.CLUSTERED,
     Fate.BLOCKED: Ink.BLOCKED,
@@ -38,13 +40,13 @@ _EMPTY = "(whole table)"
 
 
 def largest_partitions(partitions: Sequence[PartitionFate], *, count: int = MAX_BARS) -> tuple[PartitionFate, ...]:
-    """The partitions with most bytes, before or after; in natural path order."""
-    largest = sorted(partitions, key=lambda one: (-one.largest_bytes, natural_key(one.partition_path)))[:count]
-    return tuple(sorted(largest, key=lambda one: natural_key(one.partition_path)))
+    """The partitions with most bytes, before or after; in their own order, which decides between equals."""
+    places = sorted(range(len(partitions)), key=lambda place: -partitions[place].largest_bytes)[:count]
+    return tuple(partitions[place] for place in sorted(places))
 
 
-def partition_chart(partitions: Sequence[PartitionFate]) -> str | None:
-    """Draw the largest partitions, as an ``<svg>`` element; None without partitions.
+def partition_chart(partitions: Sequence[PartitionFate]) -> Chart | None:
+    """The largest partitions; None without partitions.
 
     A pale bar is the bytes before, a solid one the bytes after: an expired partition has no solid bar.
     """
@@ -62,7 +64,11 @@ def partition_chart(partitions: Sequence[PartitionFate]) -> str | None:
         tooltips={f"bar_{index}": tooltip(one) for index, one in enumerate(shown)},
     )
     left = 14 + _LETTER_WIDTH * max(map(len, names))
-    return inline_svg(lambda figure: _draw(figure, shown=shown, left=left, height=canvas.height), canvas=canvas)
+    return Chart(
+        canvas=canvas,
+        sentence=_sentence(partitions, shown=shown),
+        draw=lambda figure, paint: _draw(figure, paint, shown=shown, left=left, height=canvas.height),
+    )
 
 
 def shortened(name: str) -> str:
@@ -92,11 +98,20 @@ def _described(shown: Sequence[PartitionFate], *, left_out: int) -> str:
     return ", ".join(f"{count} {fate}" for fate, count in fates if count) + rest
 
 
-def _draw(figure: Figure, *, shown: Sequence[PartitionFate], left: float, height: int) -> None:
+def _sentence(partitions: Sequence[PartitionFate], *, shown: Sequence[PartitionFate]) -> str:
+    largest = max(shown, key=lambda one: one.largest_bytes)
+    name = largest.partition_path or _EMPTY
+    left_out = len(partitions) - len(shown)
+    which = f"The {len(shown)} largest partitions are drawn; {human_count(left_out)} smaller ones are left out"
+    begin = which if left_out else "All partitions are drawn, in path order"
+    return f"{begin}. The largest is {name} with {human_bytes(largest.largest_bytes)}."
+
+
+def _draw(figure: FigureBase, paint: Paint, *, shown: Sequence[PartitionFate], left: float, height: int) -> None:
     axes = figure.add_axes(
         (left / _WIDTH, _BOTTOM / height, 1 - (left + _RIGHT) / _WIDTH, 1 - (_TOP + _BOTTOM) / height)
     )
-    _draw_bars(axes, shown=shown)
+    _draw_bars(axes, paint, shown=shown)
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.set_yticks(range(len(shown)), [f"@{index}@" for index in range(len(shown))])
     largest = max(one.largest_bytes for one in shown)
@@ -107,9 +122,9 @@ def _draw(figure: Figure, *, shown: Sequence[PartitionFate], left: float, height
     axes.tick_params(length=0)
 
 
-def _draw_bars(axes: Axes, *, shown: Sequence[PartitionFate]) -> None:
+def _draw_bars(axes: Axes, paint: Paint, *, shown: Sequence[PartitionFate]) -> None:
     rows = range(len(shown))
-    inks = [str(FATE_INKS[one.fate]) for one in shown]
+    inks = [paint(FATE_INKS[one.fate]) for one in shown]
     planned = [one.fate in _PLANNED for one in shown]
     axes.barh(rows, [one.bytes_before or 0 for one in shown], height=0.72, color=inks, alpha=0.28)
     axes.barh(

@@ -5,35 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from html import escape
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from airflow_hudi_maint.core.reporting.inks import Ink, Paint, by_role
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import FigureBase
 
 POINTS_PER_INCH = 72
 
 
-class Ink(StrEnum):
-    """A colour by its role. Matplotlib draws the value; the page's stylesheet gives the role its real colours."""
-
-    TEXT = "#a00001"
-    GRID = "#a00002"
-    BEFORE = "#a00003"
-    AFTER = "#a00004"
-    LIMIT = "#a00005"
-    EXPIRED = "#a00006"
-    CLUSTERED = "#a00007"
-    BLOCKED = "#a00008"
-    GONE = "#a00009"
-    KEPT = "#a0000a"
-
-    @property
-    def variable(self) -> str:
-        """The name of the stylesheet's variable."""
-        return f"--ink-{self.name.lower()}"
+Draw: TypeAlias = "Callable[[FigureBase, Paint], None]"
+"""Fills a figure, or a part of one, with one chart in the colours that it is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,39 +38,52 @@ class Canvas:
     tooltips: Mapping[str, str] = field(default_factory=dict)
 
 
-def inline_svg(draw: Callable[[Figure], None], *, canvas: Canvas) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """A chart: what it is called, how it is drawn, and one sentence that says what it shows."""
+
+    canvas: Canvas
+    sentence: str
+    draw: Draw
+
+    def svg(self) -> str:
+        """The chart as an ``<svg>`` element."""
+        return inline_svg(self.draw, canvas=self.canvas)
+
+
+def inline_svg(draw: Draw, *, canvas: Canvas) -> str:
     """Let ``draw`` fill a figure and return it as an ``<svg>`` element; the same input gives the same text."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     with mpl.rc_context():
         mpl.rcdefaults()  # a user's own style must not reach the report
-        mpl.rcParams.update(_settings(canvas.name))
+        mpl.rcParams.update({**style(by_role), "svg.fonttype": "none", "svg.hashsalt": canvas.name})
         figure = Figure(figsize=(canvas.width / POINTS_PER_INCH, canvas.height / POINTS_PER_INCH), facecolor="none")
-        draw(figure)
+        draw(figure, by_role)
         out = StringIO()
         figure.savefig(out, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     return _adapted(out.getvalue(), canvas=canvas)
 
 
-def _settings(salt: str) -> dict[Any, Any]:
+def style(paint: Paint) -> dict[Any, Any]:
+    """How charts look, as matplotlib's settings."""
+    text, grid = paint(Ink.TEXT), paint(Ink.GRID)
     return {
-        "svg.fonttype": "none",
-        "svg.hashsalt": salt,
         "text.parse_math": False,
-        "text.color": Ink.TEXT,
+        "text.color": text,
         "axes.facecolor": "none",
-        "axes.edgecolor": Ink.GRID,
-        "axes.labelcolor": Ink.TEXT,
+        "axes.edgecolor": grid,
+        "axes.labelcolor": text,
         "axes.spines.top": False,
         "axes.spines.right": False,
         "axes.axisbelow": True,
-        "grid.color": Ink.GRID,
+        "grid.color": grid,
         "grid.linewidth": 0.6,
-        "xtick.color": Ink.GRID,
-        "ytick.color": Ink.GRID,
-        "xtick.labelcolor": Ink.TEXT,
-        "ytick.labelcolor": Ink.TEXT,
+        "xtick.color": grid,
+        "ytick.color": grid,
+        "xtick.labelcolor": text,
+        "ytick.labelcolor": text,
         "font.size": 11,
         "xtick.major.pad": 7,
     }

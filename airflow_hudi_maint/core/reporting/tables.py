@@ -15,12 +15,14 @@ from airflow_hudi_maint.core.reporting.partition_chart import FATE_INKS
 MAX_ROWS = 500
 
 _DECISIONS = (Decision.EXPIRE, Decision.CLUSTER, Decision.BLOCKED, Decision.KEEP)
+_PLANS = {Step.EXPIRE: "expiry", Step.RESTORE: "expiry"}
+_WITHOUT_AFTER = frozenset({Step.CLEAN})
 _Row = TypeVar("_Row")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One cell, of ``kind`` text, number, code or badge; ``exact`` is the figure behind a rounded one."""
+    """One cell, of ``kind`` text, number, share, code or badge; ``exact`` is what a rounded figure stands for."""
 
     text: str
     kind: str = "text"
@@ -75,7 +77,7 @@ def clustering_table(facts: ReportFacts) -> Table:
 
 def partition_table(facts: ReportFacts) -> Table:
     """The partitions with most bytes, largest first; without earlier statistics there are no columns for them."""
-    order = sorted(facts.partitions, key=lambda one: (-one.largest_bytes, natural_key(one.partition_path)))
+    order = sorted(facts.partitions, key=lambda one: -one.largest_bytes)  # of equals, path order stays
     if facts.before is None:
         return _table(
             ("partition", "what becomes of it", "bytes", "files", "small files"),
@@ -103,7 +105,7 @@ def fate_counts(partitions: Sequence[PartitionFate]) -> tuple[tuple[str, str, st
 def fate_mark(fate: Fate) -> str:
     """The stylesheet's name of a fate's colour; what is only planned is an outline."""
     outline = " planned" if fate in (Fate.TO_EXPIRE, Fate.TO_CLUSTER) else ""
-    return f"{FATE_INKS[fate].name.lower()}{outline}"
+    return f"{FATE_INKS[fate].role}{outline}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +142,7 @@ def documents(facts: ReportFacts) -> tuple[tuple[str, str], ...]:
     found: dict[str, str] = {}
     for one in facts.reports:
         if one.plan_path:
-            found.setdefault(one.plan_path, "expiry plan" if one.step is Step.EXPIRE else "clustering plan")
+            found.setdefault(one.plan_path, f"{_PLANS.get(one.step, 'clustering')} plan")
     for plan in (facts.expiry_plan, facts.clustering_plan):
         if plan and plan.basis.statistics_path:
             found.setdefault(plan.basis.statistics_path, "statistics that the plans rest on")
@@ -150,6 +152,8 @@ def documents(facts: ReportFacts) -> tuple[tuple[str, str], ...]:
 def _effect(one: StepReport) -> str:
     if one.step is Step.SCHEDULE_CLUSTERING or not (one.files_before or one.files_after):
         return ""
+    if one.step in _WITHOUT_AFTER:
+        return f"{counted(one.files_before, 'file')} deleted, {human_bytes(one.bytes_before)} freed"
     return (
         f"{counted(one.files_before, 'file')} → {human_count(one.files_after)}, "
         f"{human_bytes(one.bytes_before)} → {human_bytes(one.bytes_after)}"

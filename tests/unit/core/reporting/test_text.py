@@ -11,7 +11,7 @@ import pytest
 
 from airflow_hudi_maint.core.model import units
 from airflow_hudi_maint.core.model.units import human_bytes, human_change, human_count, human_instant, human_seconds
-from airflow_hudi_maint.core.reporting import facts, partition_chart
+from airflow_hudi_maint.core.reporting import facts, forecast_chart, history_chart, inks, partition_chart
 from airflow_hudi_maint.core.reporting.text import render_text_summary
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -76,6 +76,6 @@ def test_what_is_no_instant_has_no_moment() -> None:
     assert human_instant("0" * 17, zone=UTC) == ""
 
 
-@pytest.mark.parametrize("module", [units, facts, partition_chart])
+@pytest.mark.parametrize("module", [units, facts, partition_chart, forecast_chart, history_chart, inks])
 def test_the_examples_hold(module: object) -> None:
     assert doctest.testmod(module).failed == 0
