@@ -1,0 +1,1 @@
+"""One module for each command; ``definition`` beside this folder names its function."""
