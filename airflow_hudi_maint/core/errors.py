@@ -8,6 +8,7 @@ Each error is also a fitting builtin, and is either terminal (trying again canno
     │   ├── DocumentNotFoundError (FileNotFoundError)   no statistics, plan or report at the path given
     │   ├── UnsupportedTableError (ValueError)          a table version or type that is not read or maintained
     │   ├── CorruptTableError (ValueError)              a file of the table that cannot be understood
+    │   ├── MetadataTableError (ValueError)             a metadata table that is absent, behind, ahead or incomplete
     │   ├── InvalidPolicyError (ValueError)             a TTL policy that is malformed
     │   ├── InvalidSettingError (ValueError)            an option that is unknown, out of range or contradicts another
     │   ├── UnknownPartitionError (LookupError)         a partition name that the table does not have
@@ -15,6 +16,9 @@ Each error is also a fitting builtin, and is either terminal (trying again canno
     │   ├── UnknownInstantError (LookupError)           an instant that is not on the timeline in the state asked for
     │   ├── PlanOutdatedError (RuntimeError)            the table changed under a plan
     │   ├── GuardTrippedError (RuntimeError)            a limit forbids what the plan wants
+    │   ├── VerificationError (RuntimeError)            what a step left on the table is not what it was asked for
+    │   ├── UnhealthyTableError (RuntimeError)          a health signal is as bad as the caller does not accept
+    │   ├── StorageAccessError (PermissionError)        storage refuses who asks, or nobody was named
     │   ├── BundleError (RuntimeError)                  no usable Hudi bundle for this table, or it does not resolve
     │   └── JavaNotFoundError (FileNotFoundError)       no Java to run Spark with
     └── TransientError
@@ -57,6 +61,10 @@ class CorruptTableError(TerminalError, ValueError):
     """A file of the table cannot be understood; the message names it."""
 
 
+class MetadataTableError(TerminalError, ValueError):
+    """The metadata table cannot stand in for the directories; the message says why, and listing those always can."""
+
+
 class InvalidPolicyError(TerminalError, ValueError):
     """A TTL policy is malformed; the message shows the offending text."""
 
@@ -83,6 +91,18 @@ class PlanOutdatedError(TerminalError, RuntimeError):
 
 class GuardTrippedError(TerminalError, RuntimeError):
     """A guard forbids what the plan wants; the message has the figures and the setting that would allow it."""
+
+
+class VerificationError(TerminalError, RuntimeError):
+    """A step took effect, and the table is not what it should be; the message says how and what to do."""
+
+
+class StorageAccessError(TerminalError, PermissionError):
+    """The storage refuses access: credentials are wrong or missing, or lack a right."""
+
+
+class UnhealthyTableError(TerminalError, RuntimeError):
+    """A health signal is as bad as the caller does not accept; the message has the signals and what to do."""
 
 
 class BundleError(TerminalError, RuntimeError):

@@ -1,10 +1,10 @@
-"""Drop partitions of a Hudi table: one replace commit that names every partition.
+"""Drop partitions of a Hudi table: replace commits that name every partition, a thousand at a time.
 
-Arguments: ``partitions`` (relative partition paths), ``record_key_fields``, ``ordering_fields``, ``partition_fields``,
-``hive_style``, ``url_encode``, ``table_type``, ``keygenerator`` (a class name or null), as the table's
-hoodie.properties has them. ``leftovers`` are pending instants of earlier tries, rolled back first. ``known_pending``
-are all pending instants that the caller saw: when the write fails, a replace commit beside them is this job's and is
-rolled back. It is null where other writers may be at work, whose instants must be left alone.
+Arguments: ``partitions`` (relative partition paths), and what :func:`writing.writer_options` needs. ``savepoint``, when
+it is there, holds an ``instant`` that is made a savepoint first, with a ``user`` and ``comments``. ``leftovers`` are
+pending instants of earlier tries, rolled back first. ``known_pending`` are all pending instants that the caller saw:
+when the write fails, a replace commit beside them is this job's and is rolled back. It is null where other writers may
+be at work, whose instants must be left alone.
 """
 
 from __future__ import annotations
@@ -16,26 +16,54 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from airflow_hudi_maint.jobs.leftovers import pending_drops, roll_back
-    from airflow_hudi_maint.jobs.session import Request, Row, comma_separated, main
+    from airflow_hudi_maint.jobs.session import Request, Row, call, comma_separated, main, session_options
+    from airflow_hudi_maint.jobs.writing import checked_partitions, data_columns, quoted, writer_options
 else:
     from leftovers import pending_drops, roll_back
-    from session import comma_separated, main
+    from session import call, comma_separated, main, session_options
+    from writing import checked_partitions, data_columns, quoted, writer_options
 
 KIND = "delete_partitions"
+MOST_PARTITIONS = 1000
+"""How many names one commit may carry: they all stand in one option, and in the commit's metadata."""
 
 
 def delete_partitions(spark: SparkSession, request: Request) -> list[Row]:
-    """Make one replace commit; the data files stay until Hudi's cleaner passes."""
+    """Make the replace commits; the data files stay until Hudi's cleaner passes."""
     partitions = checked_partitions(request)
     roll_back(spark, request=request, instants=request.names("leftovers"))
+    make_savepoint(spark, request)
     frame = empty_frame(spark, request.base_path)
-    options = delete_options(request, partitions=partitions)
+    for start in range(0, len(partitions), MOST_PARTITIONS):
+        drop(frame, request=request, partitions=partitions[start : start + MOST_PARTITIONS])
+    return [{"partition": partition} for partition in partitions]
+
+
+def make_savepoint(spark: SparkSession, request: Request) -> None:
+    """Keep the files of an instant from the cleaner, when that was asked for."""
+    savepoint = request.arguments.get("savepoint")
+    if savepoint:
+        arguments = {
+            "path": request.base_path,
+            "commit_time": str(savepoint["instant"]),
+            "user": str(savepoint["user"]),
+            "comments": str(savepoint["comments"]),
+        }
+        with session_options(spark, options=request.write_options):
+            call(spark, procedure="create_savepoint", arguments=arguments)
+
+
+def drop(frame: DataFrame, *, request: Request, partitions: list[str]) -> None:
+    """Make one replace commit."""
+    options = {
+        **writer_options(request, operation="delete_partition"),
+        "hoodie.datasource.write.partitions.to.delete": comma_separated(partitions, what="Partition"),
+    }
     try:
         frame.write.format("hudi").options(**options).mode("append").save(request.base_path)
     except Exception:
-        undo_quietly(spark, request)
+        undo_quietly(frame.sparkSession, request)
         raise
-    return [{"partition": partition} for partition in partitions]
 
 
 def undo_quietly(spark: SparkSession, request: Request) -> None:
@@ -55,52 +83,10 @@ def undo_quietly(spark: SparkSession, request: Request) -> None:
         print(f"What the failed drop left behind was not rolled back: {error}", file=sys.stderr, flush=True)
 
 
-def checked_partitions(request: Request) -> list[str]:
-    """Return the partitions to delete; refuse what Hudi would read as something else than these names."""
-    partitions = request.names("partitions")
-    if not partitions:
-        raise ValueError("No partition is named; an empty list must not reach Hudi")
-    for partition in partitions:
-        for wildcard in ("*", "%2A"):
-            if wildcard in partition:
-                raise ValueError(f"Partition {partition!r} holds {wildcard!r}, which Hudi takes for a wildcard")
-    comma_separated(partitions, what="Partition")
-    return partitions
-
-
 def empty_frame(spark: SparkSession, base_path: str) -> DataFrame:
     """Return no rows with the table's own columns: Hudi wants a frame, and takes the commit's schema from it."""
     frame = spark.read.format("hudi").load(base_path)
-    columns = [name for name in frame.columns if not name.startswith("_hoodie_")]
-    return frame.select(*[f"`{name}`" for name in columns]).limit(0)
-
-
-def delete_options(request: Request, *, partitions: list[str]) -> dict[str, str]:
-    """Return the writer's options: the caller's, and over them what the table is and what to delete."""
-    arguments = request.arguments
-    # Hudi 1.1 and later refuse to write a table of a complex key generator with one record key, for fear of keys that
-    # an older release encoded otherwise (HUDI-7001). This commit writes no key.
-    options = {"hoodie.write.complex.keygen.validation.enable": "false", **request.write_options}
-    options.update(
-        {
-            "hoodie.table.name": request.table_name,
-            "hoodie.datasource.write.operation": "delete_partition",
-            "hoodie.datasource.write.partitions.to.delete": comma_separated(partitions, what="Partition"),
-            "hoodie.datasource.write.recordkey.field": ",".join(request.names("record_key_fields")),
-            "hoodie.datasource.write.precombine.field": ",".join(request.names("ordering_fields")),
-            "hoodie.datasource.write.partitionpath.field": ",".join(request.names("partition_fields")),
-            "hoodie.datasource.write.hive_style_partitioning": _flag(arguments.get("hive_style")),
-            "hoodie.datasource.write.partitionpath.urlencode": _flag(arguments.get("url_encode")),
-            "hoodie.datasource.write.table.type": arguments.get("table_type") or "COPY_ON_WRITE",
-            "hoodie.datasource.write.keygenerator.class": arguments.get("keygenerator") or "",
-        }
-    )
-    # An empty text is not "unset" to Hudi: a table without record keys or ordering must not be given blank ones.
-    return {name: str(value) for name, value in options.items() if value != ""}
-
-
-def _flag(value: object) -> str:
-    return "true" if value else "false"
+    return frame.select(*quoted(data_columns(frame))).limit(0)
 
 
 if __name__ == "__main__":

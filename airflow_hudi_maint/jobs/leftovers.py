@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from airflow_hudi_maint.jobs.session import Request
+    from airflow_hudi_maint.jobs.write_client import write_client
+else:
+    from write_client import write_client
 
 REPLACE_COMMIT = "replacecommit"
 DROP = b"DELETE_PARTITION"
@@ -58,17 +61,10 @@ def roll_back(spark: SparkSession, *, request: Request, instants: Sequence[str])
     """Roll back these instants, newest first: Hudi refuses to undo what a later one may rest on."""
     if not instants:
         return
-    context: Any = spark.sparkContext
-    hudi = context._jvm.org.apache.hudi  # noqa: SLF001
-    engine = hudi.client.common.HoodieSparkEngineContext(context._jsc)  # noqa: SLF001
-    builder = hudi.config.HoodieWriteConfig.newBuilder().withPath(request.base_path).forTable(request.table_name)
-    client = hudi.client.SparkRDDWriteClient(engine, builder.withProps(request.write_options).build())
-    try:
+    with write_client(spark, request=request, options=request.write_options) as client:
         for instant in sorted(instants, reverse=True):
             print(f"Rolling back {instant}, which an earlier try left behind", flush=True)
             client.rollback(instant)
-    finally:
-        client.close()
 
 
 def _requested_time(instant: Any) -> str:  # noqa: ANN401 py4j makes its methods up

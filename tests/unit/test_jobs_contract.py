@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
 import pytest
 
-import airflow_hudi_maint
 from airflow_hudi_maint.core.errors import InvalidSettingError
 from airflow_hudi_maint.core.model.document import Json
 from airflow_hudi_maint.core.model.job import (
@@ -21,105 +16,8 @@ from airflow_hudi_maint.core.model.job import (
     JobReport,
     JobRequest,
     JobStatus,
-    JobTotals,
 )
-
-JOBS = Path(airflow_hudi_maint.__file__).parent / "jobs"
-FAKE_SPARK = """
-    # Enough of pyspark for the job scripts: each call is a line on standard output.
-    import json
-
-    class Row:
-        def asDict(self, recursive):
-            return {"timestamp": "20261130120000000", "state": "COMPLETED"}
-
-    class Frame:
-        columns = ["_hoodie_commit_time", "id", "day"]
-        def collect(self): return [Row()]
-        def select(self, *names): print("select", *names); return self
-        def limit(self, rows): print("limit", rows); return self
-        def format(self, name): return self
-        def options(self, **options): print("options", json.dumps(options)); return self
-        def mode(self, name): return self
-        def save(self, path): print("save", path)
-        def load(self, path): return self
-        @property
-        def write(self): return self
-
-    class Settings(dict):
-        def set(self, name, value): print("set", name, value); self[name] = value
-        def unset(self, name): print("unset", name); del self[name]
-
-    class SparkSession:
-        version = "3.5.9"
-        conf = Settings()
-        read = Frame()
-        def sql(self, text):
-            print("sql", text)
-            if "explode" in text:
-                raise RuntimeError("boom") from ValueError("cause")
-            return Frame()
-        def stop(self): print("stop")
-
-    class Builder:
-        def getOrCreate(self): return SparkSession()
-
-    SparkSession.builder = Builder()
-"""
-
-
-class Ran:
-    """What a script did: its report, its exit code, the calls to Spark."""
-
-    def __init__(self, request: JobRequest | dict[str, Json], *, tmp_path: Path, script: str) -> None:
-        package = tmp_path / "fake" / "pyspark" / "sql"
-        package.mkdir(parents=True)
-        (package.parent / "__init__.py").touch()
-        (package / "__init__.py").write_text(textwrap.dedent(FAKE_SPARK), encoding="utf-8")
-        document = request.to_json() if isinstance(request, JobRequest) else request
-        (tmp_path / "request.json").write_text(json.dumps(document), encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, str(JOBS / f"{script}.py"), str(tmp_path / "request.json"), str(tmp_path / "report.json")],
-            env={**os.environ, "PYTHONPATH": str(tmp_path / "fake")},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (tmp_path / "report.json").is_file(), done.stderr
-        self.report = JobReport.from_json(json.loads((tmp_path / "report.json").read_text()))
-        self.code = done.returncode
-        self.calls = done.stdout.splitlines()
-
-    def options(self) -> dict[str, str]:
-        line = next(line for line in self.calls if line.startswith("options "))
-        options: dict[str, str] = json.loads(line.removeprefix("options "))
-        return options
-
-
-def request(kind: JobKind, **arguments: Json) -> JobRequest:
-    return JobRequest(
-        kind=kind,
-        base_path="/lake/o'trips",
-        table_name="trips",
-        write_options={"hoodie.write.table.version": "6"},
-        arguments=arguments,
-        totals=JobTotals(files=12, bytes=94_000_000),
-    )
-
-
-def delete(*partitions: str) -> JobRequest:
-    return request(
-        JobKind.DELETE_PARTITIONS,
-        partitions=list(partitions),
-        record_key_fields=["id"],
-        ordering_fields=[],
-        partition_fields=["day", "hour"],
-        hive_style=True,
-        url_encode=False,
-        table_type="MERGE_ON_READ",
-        keygenerator=None,
-    )
+from tests.unit.job_scripts import JOBS, Ran, delete, request
 
 
 def test_there_is_a_script_for_each_kind() -> None:

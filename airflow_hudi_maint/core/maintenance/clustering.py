@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from airflow_hudi_maint.core.errors import EngineError, PendingActionError
+from airflow_hudi_maint.core.errors import EngineError, PendingActionError, UnsupportedTableError
 from airflow_hudi_maint.core.maintenance.execution import execute_clustering
 from airflow_hudi_maint.core.maintenance.ownership import (
     forget_asked,
@@ -36,6 +36,7 @@ from airflow_hudi_maint.core.planning.clustering import plan_clustering as plan_
 from airflow_hudi_maint.core.planning.small_files import Worthwhile, plan_small_file_compaction
 from airflow_hudi_maint.core.storage.changes import watermark_of
 from airflow_hudi_maint.core.storage.schema import table_schema
+from airflow_hudi_maint.core.storage.table import HudiTable
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -86,6 +87,7 @@ def _plan(
     planner: Callable[..., ClusteringPlan],
 ) -> PlannedClustering:
     table = workspace.table
+    _check_format(table)
     timeline = table.timeline()
     if settings.sort_columns:
         table_schema(table, timeline=timeline).check_columns(settings.sort_columns)
@@ -103,6 +105,15 @@ def _plan(
     )
     workspace.log(_describe(plan))
     return PlannedClustering(plan=plan, path=path)
+
+
+def _check_format(table: HudiTable) -> None:
+    if table.config.base_file_format != "PARQUET":
+        msg = (
+            f"Table {table.base_path} has base files of format {table.config.base_file_format}; only tables of Parquet "
+            "files are clustered and have small files rewritten. Statistics and expiry take this table, too"
+        )
+        raise UnsupportedTableError(msg)
 
 
 def _describe(plan: ClusteringPlan) -> str:

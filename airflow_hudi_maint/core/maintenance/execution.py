@@ -100,7 +100,9 @@ class _Execution:
     def apply(self, plans: tuple[PendingPlan, ...], *, job: JobControl) -> StepReported:
         table = self.workspace.table
         self._check_not_running(plans)
-        view = table.view(self.timeline, partitions=frozenset(path for plan in plans for path in plan.partitions))
+        partitions = frozenset(path for plan in plans for path in plan.partitions)
+        # By directory, whatever the table has: what decides on a rewrite rests on what lies there.
+        view = table.view(self.timeline, partitions=partitions, listing="directory")
         inputs = _checked_inputs(view, plans)
         names = tuple(plan.instant.requested_time for plan in plans)
         progress = _Progress(workspace=self.workspace, plans=plans, total_bytes=sum(one.total_bytes for one in inputs))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.core.errors import InvalidSettingError, TerminalError
-from airflow_hudi_maint.core.maintenance.dropping import PartitionDrop
-from airflow_hudi_maint.core.maintenance.expiry_planning import describe_expiry_plan, make_expiry_plan
+from airflow_hudi_maint.core.maintenance.dropping import DropSettings, PartitionDrop
+from airflow_hudi_maint.core.maintenance.expiry_planning import describe_expiry_plan, make_expiry_plan, table_policies
 from airflow_hudi_maint.core.maintenance.steps import StepReported, check_basis, settle_previous
 from airflow_hudi_maint.core.model.plan import ExpiryPlan
 from airflow_hudi_maint.core.model.policy import PolicySet
@@ -23,10 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedExpiry:
-    """An expiry plan, and the file that holds it."""
+    """An expiry plan, the file that holds it, and the guards that it was made with."""
 
     plan: ExpiryPlan
     path: str
+    guards: ExpiryGuards
+
+    def check_guards(self) -> None:
+        """Raise GuardTrippedError where the plan drops more than its guards allow."""
+        planner.check_guards(self.plan, self.guards, path=self.path)
 
 
 def plan_expiry(
@@ -34,16 +39,19 @@ def plan_expiry(
 ) -> PlannedExpiry:
     """Plan which partitions expire and write the plan; changes nothing on the table.
 
-    ``policies`` None takes those in the table's ``hoodie.properties``. Statistics are brought up to date first.
+    ``policies`` None takes those in the table's ``hoodie.properties``, or Hudi's own TTL settings where it has none.
+    Statistics are brought up to date first. A guard that trips is a warning of the plan, see
+    :meth:`PlannedExpiry.check_guards`.
 
     Raises InvalidPolicyError for a policy that is malformed or does not fit the table.
     """
-    chosen = _policies(workspace, policies)
-    plan = make_expiry_plan(workspace, policies=chosen, now=now, guards=guards or planner.ExpiryGuards())
+    chosen, guards = _policies(workspace, policies), guards or planner.ExpiryGuards()
+    plan = make_expiry_plan(workspace, policies=chosen, now=now, guards=guards)
+    plan = replace(plan, has_table_policies=policies is None)
     stem = f"{plan.basis.base_instant}-expiry"
     path = workspace.documents.write_kept("plans", stem=stem, document=plan.to_json())
     workspace.log(describe_expiry_plan(plan))
-    return PlannedExpiry(plan=plan, path=path)
+    return PlannedExpiry(plan=plan, path=path, guards=guards)
 
 
 def read_expiry_plan(workspace: Workspace, path: str) -> ExpiryPlan:
@@ -59,15 +67,17 @@ def expire_partitions(
     plan_path: str | None = None,
     policies: PolicySet | None = None,
     guards: ExpiryGuards | None = None,
+    settings: DropSettings = DropSettings(),  # noqa: B008 a frozen value
     dry_run: bool = False,
 ) -> StepReported:
     """Drop the partitions of a plan with Hudi's ``delete_partition``; without ``plan_path`` plan first.
 
     A second run drops nothing twice: partitions that an earlier try dropped are found on the timeline. Data files
-    stay until Hudi's cleaner passes.
+    stay until Hudi's cleaner passes; a savepoint can keep them longer.
 
     Raises GuardTrippedError, PlanOutdatedError (a partition was written since the plan), PendingActionError (a live
-    writer, or a pending plan on one of the partitions) or EngineError; nothing is dropped then.
+    writer, or a pending plan on one of the partitions) or EngineError; nothing is dropped then. VerificationError when
+    a dropped partition still shows rows of before.
     """
     if plan_path and policies is not None:
         msg = "Both plan_path and policies are given; a plan already holds the policies that it was made with"
@@ -79,16 +89,23 @@ def expire_partitions(
     check_basis(workspace, plan.basis)
     job.on_planned(path)
     guards = guards or planner.ExpiryGuards()
-    drop = PartitionDrop(workspace=workspace, plan=plan, path=path, guards=guards, now=now, retried=retried)
+    drop = PartitionDrop(
+        workspace=workspace,
+        plan=plan,
+        path=path,
+        guards=guards,
+        now=now,
+        retried=retried,
+        settings=settings,
+    )
     if not plan.expired:
         return drop.report(Outcome.NOTHING_TO_DO, f"Nothing expires: {describe_expiry_plan(plan)}")
     return drop.rehearse() if dry_run else drop.apply(job)
 
 
 def _policies(workspace: Workspace, given: PolicySet | None) -> PolicySet:
-    config = workspace.table.config
-    policies = PolicySet.from_properties(config.properties) if given is None else given
-    policies.check(config.partitions)
+    policies = table_policies(workspace) if given is None else given
+    policies.check(workspace.table.config.partitions)
     return policies
 
 

@@ -29,14 +29,18 @@ def gather_statistics(
     now: datetime,
     mode: str = "auto",
     small_file_bytes: int | None = None,
+    listing: str = "auto",
+    record_source: str = "auto",
 ) -> Gathered:
     """Gather statistics and write them as ``<instant>.json``.
 
     ``mode`` is ``auto`` (incremental since the newest file where the timeline reaches back, else full), ``full`` or
     ``incremental``. ``small_file_bytes`` None keeps the limit of the newest file, so that counts stay comparable; the
-    first file takes Hudi's default of 100 MiB. A second run on an unchanged table lists no partition and writes the
-    same rows.
+    first file takes Hudi's default of 100 MiB. ``listing`` (``auto``, ``directory`` or ``metadata``) and
+    ``record_source`` (``auto``, ``known``, ``commits`` or ``footers``) say how partitions are listed and records
+    counted. A second run on an unchanged table lists no partition and writes the same rows.
     """
+    before = workspace.requests
     previous = reader.newest_statistics(workspace.documents)
     if small_file_bytes is None:
         small_file_bytes = previous.small_file_bytes if previous else reader.DEFAULT_SMALL_FILE_BYTES
@@ -46,13 +50,15 @@ def gather_statistics(
         previous=previous,
         small_file_bytes=small_file_bytes,
         mode=mode,
+        listing=listing,
+        record_source=record_source,
     )
     path = reader.write_statistics(workspace.documents, statistics=statistics)
     reader.prune_statistics(workspace.documents)
-    requests = workspace.table.storage.requests
+    skew = f", {statistics.skew}" if len(statistics.partitions) > 1 and statistics.skew else ""
     workspace.log(
         f"{statistics.gathered} statistics as of {statistics.as_of_instant} ({statistics.reason}): "
         f"{len(statistics.partitions)} partitions, {statistics.data_file_count} data files, "
-        f"{human_bytes(statistics.total_bytes)}; {requests.lists} listings, {requests.reads} reads so far"
+        f"{human_bytes(statistics.total_bytes)}{skew}; {workspace.requests - before}"
     )
     return Gathered(statistics=statistics, path=path)

@@ -13,7 +13,7 @@ from airflow_hudi_maint.core.model.commit import Operation
 from airflow_hudi_maint.core.model.instant import WRITE_ACTIONS, Action, Instant
 from airflow_hudi_maint.core.model.job import JobKind, JobRequest, JobStatus, JobTotals
 from airflow_hudi_maint.core.planning.write_guard import check_no_live_writer, table_write_options
-from airflow_hudi_maint.core.storage.changes import instants_since, out_of_reach
+from airflow_hudi_maint.core.storage.changes import unseen_instants
 from airflow_hudi_maint.core.storage.properties import load_properties
 
 if TYPE_CHECKING:
@@ -48,20 +48,22 @@ def write_step_report(workspace: Workspace, report: StepReport) -> StepReported:
 
 
 def changes_since(workspace: Workspace, timeline: Timeline, *, watermark: Watermark) -> dict[Instant, CommitMetadata]:
-    """What was written after a watermark, by instant.
+    """What was written after a watermark, by instant; from the archive too where the active timeline starts later.
 
-    Raises PlanOutdatedError when that cannot be known: the active timeline no longer reaches back that far, or the
-    table was restored to an earlier state.
+    Raises PlanOutdatedError when that cannot be known: history no longer reaches back that far, or the table was
+    restored to an earlier state.
     """
-    new = instants_since(timeline, watermark=watermark)
+    unseen = unseen_instants(workspace.table, timeline=timeline, watermark=watermark)
+    new = () if isinstance(unseen, str) else unseen.instants
     restored = next((f"{one} restored an earlier state" for one in new if one.action is Action.RESTORE), None)
-    problem = out_of_reach(timeline, watermark=watermark) or restored
-    if problem:
+    if isinstance(unseen, str) or restored:
+        problem = unseen if isinstance(unseen, str) else restored
         where = workspace.table.base_path
         msg = f"What happened to {where} since the plan was made cannot be told: {problem}. Plan again"
         raise PlanOutdatedError(msg)
-    instants = [one for one in new if one.action in WRITE_ACTIONS]
-    return dict(zip(instants, workspace.table.commit_metadata_of(instants), strict=True))
+    instants = [one for one in new if one.action in WRITE_ACTIONS and one not in unseen.archived]
+    archived = {key: one.commit_metadata() for key, one in unseen.archived.items() if key.action in WRITE_ACTIONS}
+    return archived | dict(zip(instants, workspace.table.commit_metadata_of(instants), strict=True))
 
 
 def check_basis(workspace: Workspace, basis: PlanBasis) -> None:
@@ -115,13 +117,14 @@ class StepJob:
     """One job of a step: what to ask of Spark, and how to see on the table that it worked.
 
     ``completed`` reads a fresh timeline and says whether the effect is there; ``ignore`` are pending instants that
-    may be there (the step's own).
+    may be there (the step's own). A job that ``may_do_nothing`` is believed when it says so by a report without a row.
     """
 
     kind: JobKind
     arguments: JsonMapping
     completed: Callable[[Timeline], bool]
     ignore: Collection[str] = ()
+    may_do_nothing: bool = False
     totals: JobTotals | None = None
     probe: Callable[[], str] | None = None
 
@@ -191,7 +194,9 @@ def run_step_job(
         interval_seconds=_POLL_SECONDS,
         timeout_seconds=job.timeout_seconds,
     )
-    return outcome, _judge(workspace, outcome, completed=step_job.completed(workspace.table.timeline()))
+    nothing = step_job.may_do_nothing and outcome.report is not None and outcome.report.ok and not outcome.report.rows
+    completed = step_job.completed(workspace.table.timeline()) or nothing
+    return outcome, _judge(workspace, outcome, completed=completed)
 
 
 def _judge(workspace: Workspace, outcome: JobOutcome, *, completed: bool) -> tuple[str, ...]:

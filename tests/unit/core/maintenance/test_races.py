@@ -3,61 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from airflow_hudi_maint.core import maintenance
-from airflow_hudi_maint.core.engines.bundle import DEFAULT_BUNDLE
 from airflow_hudi_maint.core.errors import InvalidSettingError, PendingActionError, PlanOutdatedError
 from airflow_hudi_maint.core.maintenance import JobControl, Workspace
-from airflow_hudi_maint.core.model.job import JobHandle, JobProgress, JobReport, JobRequest, JobStatus
+from airflow_hudi_maint.core.model.job import JobHandle, JobRequest
 from airflow_hudi_maint.core.model.plan import ClusteringSettings
 from airflow_hudi_maint.core.model.policy import PolicySet
 from airflow_hudi_maint.core.model.report import Outcome
 from airflow_hudi_maint.core.model.timeline import Timeline
 from airflow_hudi_maint.core.planning.expiry import ExpiryGuards
+from tests.unit.core.maintenance.fake_engine import FakeEngine
 from tests.unit.core.storage.builders import TableBuilder, at
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 DAYS = [f"day=2026-11-0{day}" for day in range(1, 7)]
 SMALL = ClusteringSettings(target_file_bytes=1024**2, small_file_bytes=64 * 1024, max_group_bytes=2 * 1024**2)
-
-
-@dataclass
-class FakeEngine:
-    """An engine whose jobs do what the test says, at once."""
-
-    act: Callable[[JobRequest], None] = lambda _: None
-    running: bool = False
-    requests: list[JobRequest] = field(default_factory=list)
-    name: str = "fake"
-    bundle: str = DEFAULT_BUNDLE
-
-    def submit(self, request: JobRequest) -> JobHandle:
-        self.requests.append(request)
-        self.act(request)
-        return JobHandle(engine=self.name, job_id=str(len(self.requests)))
-
-    def status(self, handle: JobHandle) -> JobStatus:
-        return JobStatus.RUNNING if self.running else JobStatus.SUCCEEDED
-
-    def progress(self, handle: JobHandle) -> JobProgress | None:
-        return None
-
-    def report(self, handle: JobHandle) -> JobReport | None:
-        return JobReport(ok=True)
-
-    def log_tail(self, handle: JobHandle, *, lines: int = 40) -> str:
-        return ""
-
-    def kill(self, handle: JobHandle, *, timeout_seconds: float = 30.0) -> None:
-        self.running = False
-
-    def close(self, handle: JobHandle) -> None:
-        return
 
 
 @pytest.fixture
@@ -388,10 +354,10 @@ def test_a_write_that_lands_while_the_plan_is_checked_again_is_seen(table: Table
 
 
 def test_a_write_just_before_the_drop_is_no_failure_of_the_drop(table: TableBuilder) -> None:
-    """The job's drop took effect, whatever was written to the day while Spark started."""
+    """The job's drop took effect, whatever was written to the day while Spark started; the report names the write."""
 
     def act(request: JobRequest) -> None:
-        table.commit(at(39), {DAYS[0]: [("late-0", 500)]})
+        table.commit(at(39), {DAYS[0]: [("late-0", 500)], DAYS[4]: [("late-4", 500)]})
         table.commit(
             at(40),
             operation="DELETE_PARTITION",
@@ -403,6 +369,8 @@ def test_a_write_just_before_the_drop_is_no_failure_of_the_drop(table: TableBuil
     )
 
     assert (Outcome.DONE, (at(40),)) == (reported.report.outcome, reported.report.instants)
+    (warning,) = reported.report.warnings
+    assert f"rows that {at(39)} (commit, completed) wrote to '{DAYS[0]}' while" in warning
 
 
 def test_a_drop_of_more_than_was_asked_for_is_reported(table: TableBuilder) -> None:
@@ -424,7 +392,9 @@ def test_a_plan_is_applied_by_the_clock_that_it_was_made_with(table: TableBuilde
     engine = _dropping(table, second=40)
     workspace = _workspace(table, engine)
     by_time = PolicySet.from_json([{"partitionSpec": "day=*/", "policy": "KEEP_BY_TIME", "policyValue": 300}])
-    anything = ExpiryGuards(max_partition_share=None, max_byte_share=None)
+    anything = ExpiryGuards(
+        max_partition_share=None, max_byte_share=None, max_record_share=None, min_partitions_left=0, max_quiet_days=None
+    )
     later = datetime(2027, 12, 1, tzinfo=UTC)
     planned = maintenance.plan_expiry(workspace, now=later, policies=by_time, guards=replace(anything, clock="wall"))
 

@@ -237,9 +237,10 @@ def test_what_is_no_table_is_said(tmp_path: Path, plain: Path) -> None:
         _workspace(tmp_path / "empty")
     properties = plain / ".hoodie" / "hoodie.properties"
     text = properties.read_text()
-    properties.write_text(text.replace("hoodie.table.version=9", "hoodie.table.version=7"))
-    with pytest.raises(UnsupportedTableError, match="version 7"):
-        _workspace(plain)
+    for version in (0, 5, 7, 10):
+        properties.write_text(text.replace("hoodie.table.version=9", f"hoodie.table.version={version}"))
+        with pytest.raises(UnsupportedTableError, match=f"version {version}; versions 6, 8, 9 are maintained"):
+            _workspace(plain)
     properties.write_text(text.replace("hoodie.table.version=9", "hoodie.table.version=nine"))
     with pytest.raises(UnsupportedTableError, match="nine"):
         _workspace(plain)
@@ -274,8 +275,14 @@ def test_a_storage_error_in_the_middle_of_a_listing_loses_nothing(plain: Path, m
     assert 4 == len(maintenance.gather_statistics(workspace, now=NOW).statistics.partitions)
 
 
-def test_a_plan_older_than_the_timeline_is_refused(tmp_path: Path) -> None:
-    """What happened between a plan and the start of the active timeline cannot be told, so the plan is not applied."""
+@pytest.mark.parametrize(
+    ("archive", "message"),
+    [("there", r"'day=2026-11-01' .* was changed by 2026"), ("gone", "and the archive lacks 20261130070456403")],
+)
+def test_a_plan_older_than_the_timeline_is_held_against_the_archive(
+    tmp_path: Path, archive: str, message: str
+) -> None:
+    """What happened between a plan and the start of the active timeline stands in the archive; else the plan goes."""
     young = unpack("v9_cow_young", tmp_path / "a")
     table = tmp_path / "b" / "trips"
     shutil.copytree(young, table)
@@ -283,10 +290,12 @@ def test_a_plan_older_than_the_timeline_is_refused(tmp_path: Path) -> None:
     document = json.loads(Path(planned.path).read_text())
     shutil.rmtree(table)
     shutil.copytree(unpack("v9_cow_archived", tmp_path / "c"), table)
+    if archive == "gone":
+        shutil.rmtree(table / ".hoodie" / "timeline" / "history")
     workspace = _workspace(table)
     path = workspace.documents.write("plans", name="1-expiry.json", document=document)
 
-    with pytest.raises(PlanOutdatedError, match="no longer reaches back"):
+    with pytest.raises(PlanOutdatedError, match=message):
         maintenance.expire_partitions(workspace, now=NOW, job=JobControl(), plan_path=path, guards=ANYTHING)
 
 
