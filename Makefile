@@ -5,6 +5,9 @@ PY := .venv/bin/python
 CODE := airflow_hudi_maint benchmarks dags demo scripts tests
 
 .DEFAULT_GOAL := help
+# Two at a time; what shares a Spark session or a database stays together.
+TWO := -n 2 --dist loadgroup
+
 .PHONY: help setup demo test check lint format bench golden constraints clean
 
 help: ## Show these targets
@@ -18,10 +21,10 @@ demo: setup ## Write a Hudi table of 336,776 flights and let the DAG maintain it
 	@$(PY) -m demo.run
 
 test: setup lint ## Run every check and test, with Spark, Hudi and Airflow
-	@$(PY) -m pytest
+	@$(PY) -m pytest $(TWO)
 
-check: setup lint ## Run the fast part: lint, unit and property tests; no JVM, no Airflow server
-	@$(PY) -m pytest tests/unit tests/property -m "not spark and not airflow and not slow"
+check: setup lint ## Run the fast part: lint, unit, property and storage tests; no JVM, no Airflow server
+	@$(PY) -m pytest tests/unit tests/property tests/behaviour $(TWO) -m "not spark and not airflow and not slow"
 
 lint: setup ## Check style, format, types and the layers
 	@$(PY) -m ruff check $(CODE)

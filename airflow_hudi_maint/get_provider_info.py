@@ -25,12 +25,25 @@ def get_provider_info() -> dict[str, Any]:
         "integrations": [
             {"integration-name": _INTEGRATION, "external-doc-url": "https://hudi.apache.org/", "tags": ["apache"]}
         ],
-        "operators": _modules("operators", "statistics", "expiry", "clustering", "small_files", "report"),
-        "sensors": _modules("sensors", "commit", "idle"),
+        "operators": _modules(
+            "operators",
+            "statistics",
+            "health",
+            "ttl",
+            "expiry",
+            "approval",
+            "undo",
+            "clean",
+            "clustering",
+            "small_files",
+            "report",
+        ),
+        "sensors": _modules("sensors", "commit", "idle", "undo"),
         "hooks": _modules("hooks", "hudi"),
         "triggers": _modules("triggers", "timeline"),
         "connection-types": [_connection_type()],
         "extra-links": [f"{_PACKAGE}.links.report.HudiReportLink"],
+        "cli": [f"{_PACKAGE}.cli.definition.get_hudi_cli_commands"],
     }
 
 
@@ -48,7 +61,9 @@ def _connection_type() -> dict[str, Any]:
             "relabeling": {"host": "Base path"},
             "placeholders": {
                 "host": "s3://lake/db/flights",
+                "storage_conn_id": "aws_default",
                 "storage_options": '{"key": "…", "secret": "…", "client_kwargs": {"region_name": "eu-central-1"}}',
+                "storage_concurrency": "16",
                 "documents_location": "<base path>/.hoodie/.airflow_hudi_maint",
                 "timeline_zone": "Europe/Berlin",
                 "master": "local[*]",
@@ -63,10 +78,20 @@ def _connection_type() -> dict[str, Any]:
 
 def _storage_fields() -> dict[str, Any]:
     return {
+        "storage_conn_id": _field(
+            "Storage connection",
+            _OPTIONAL_TEXT,
+            "Id of the connection with the storage's credentials: aws, google_cloud_platform, wasb, adls or webhdfs.",
+        ),
         "storage_options": _field(
             "Storage options (JSON)",
             _OPTIONAL_OBJECT,
-            "Given to fsspec as they are: credentials, endpoint, region. They are masked in logs.",
+            "Given to fsspec as they are, over those of the storage connection. Credentials in them are masked.",
+        ),
+        "storage_concurrency": _field(
+            "Storage concurrency",
+            {"type": ["integer", "null"], "minimum": 1, "maximum": 256},
+            "Requests to remote storage at a time; empty for 16.",
         ),
         "documents_location": _field(
             "Documents location",

@@ -6,11 +6,11 @@ Every function names the argument in its error, and raises InvalidSettingError o
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
+from airflow_hudi_maint.core.model.strict_json import load_strictly
 
 _NOTHING = ("none", "null")
 _UNSET = ("", *_NOTHING)
@@ -169,6 +169,6 @@ def _instant(value: object) -> object:
 
 def _from_json(name: str, text: str) -> object:
     try:
-        return json.loads(text)
+        return load_strictly(text)
     except ValueError as error:
         raise InvalidSettingError(f"{name} is no JSON ({error}): {text[:200]!r}") from None

@@ -11,11 +11,13 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import amask_secret, mask_secret
 
 from airflow_hudi_maint.core.errors import HudiMaintError, InvalidSettingError
+from airflow_hudi_maint.core.model.secrets import secrets_in
 from airflow_hudi_maint.hooks.arguments import as_exact_text
 from airflow_hudi_maint.hooks.settings import HudiConnectionSettings
+from airflow_hudi_maint.hooks.storage_connection import StorageConnection, merged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from airflow.sdk import Connection
 
@@ -67,6 +69,39 @@ class HudiHook(BaseHook):
         for secret in settings.secrets():
             await amask_secret(secret)
         self.__dict__["settings"] = settings
+        if settings.storage_conn_id is None:
+            return
+        try:
+            connection = await self.aget_connection(settings.storage_conn_id)
+        except AirflowNotFoundException:
+            raise self._no_storage_connection() from None
+        storage = StorageConnection.of(connection)
+        for secret in secrets_in(storage.options):
+            await amask_secret(secret)
+        self.__dict__["storage_connection"] = storage
+
+    @cached_property
+    def storage_connection(self) -> StorageConnection | None:
+        """The connection that ``storage_conn_id`` names, read once and masked; None when it names none."""
+        if self.settings.storage_conn_id is None:
+            return None
+        try:
+            connection = self.get_connection(self.settings.storage_conn_id)
+        except AirflowNotFoundException:
+            raise self._no_storage_connection() from None
+        storage = StorageConnection.of(connection)
+        for secret in secrets_in(storage.options):
+            mask_secret(secret)
+        return storage
+
+    @property
+    def storage_options(self) -> Mapping[str, object]:
+        """What fsspec is given: options of the storage's connection, and over them those of the field itself."""
+        storage = self.storage_connection
+        if storage is None:
+            return self.settings.storage_options
+        storage.check_serves(self.base_path, self.settings.documents_location)
+        return merged(self.settings.storage_options, over=storage.options)
 
     @property
     def base_path(self) -> str:
@@ -86,11 +121,14 @@ class HudiHook(BaseHook):
         """
         from airflow_hudi_maint.core.engines.bundle import DEFAULT_BUNDLE
         from airflow_hudi_maint.core.maintenance import open_workspace
+        from airflow_hudi_maint.core.storage.filesystem import DEFAULT_CONCURRENCY
 
         settings = self.settings
+        concurrency = settings.storage_concurrency
         return open_workspace(
             self.base_path,
-            storage_options=settings.storage_options or None,
+            storage_options=self.storage_options or None,
+            storage_concurrency=DEFAULT_CONCURRENCY if concurrency is None else concurrency,
             documents_location=settings.documents_location,
             timeline_zone=settings.timeline_zone,
             engine=engine or self.make_engine,
@@ -142,6 +180,12 @@ class HudiHook(BaseHook):
         if self.hudi_conn_id is None:
             return "give base_path, since there is no connection to take it from"
         return f"give base_path, or set Base path (host) in connection {self.hudi_conn_id!r}"
+
+    def _no_storage_connection(self) -> InvalidSettingError:
+        return InvalidSettingError(
+            f"There is no connection {self.settings.storage_conn_id!r}, which storage_conn_id of connection "
+            f"{self.hudi_conn_id!r} names for the storage: make it, or correct storage_conn_id"
+        )
 
     def _no_connection(self) -> InvalidSettingError:
         return InvalidSettingError(

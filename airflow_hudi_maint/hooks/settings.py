@@ -8,15 +8,16 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
+from airflow_hudi_maint.core.model.secrets import secrets_in, user_info
 from airflow_hudi_maint.hooks.arguments import (
     as_exact_text,
+    as_int,
     as_object,
     as_optional_text,
     as_texts,
     check_names,
     is_unset,
 )
-from airflow_hudi_maint.hooks.masking import secrets_in, user_info
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -34,7 +35,9 @@ class HudiConnectionSettings:
     """
 
     base_path: str | None = None
+    storage_conn_id: str | None = None
     storage_options: Mapping[str, object] = field(default_factory=dict, repr=False)
+    storage_concurrency: int | None = None
     documents_location: str | None = None
     timeline_zone: str | None = None
     engine: str = "local"
@@ -87,7 +90,8 @@ def _refuse_unused(connection: Connection, *, where: str) -> None:
     if given:
         raise InvalidSettingError(
             f"{where} sets {', '.join(given)}, which a connection of type 'hudi' does not use. The base path goes into "
-            "host as a whole (in a URI percent-encoded: hudi://%2Flake%2Fflights), credentials into storage_options"
+            "host as a whole (in a URI percent-encoded: hudi://%2Flake%2Fflights), credentials into storage_options, "
+            "or into a connection of their own that storage_conn_id names"
         )
 
 
@@ -110,6 +114,8 @@ def _checked(given: Mapping[str, object], *, where: str) -> dict[str, Any]:
             checked[name] = _object(label, value, texts=name != "storage_options")
         elif name == "repositories":
             checked[name] = _addresses(label, value)
+        elif name == "storage_concurrency":
+            checked[name] = as_int(label, value)
         else:
             checked[name] = as_optional_text(label, value)
     if checked.get("engine", "local") not in ENGINES:

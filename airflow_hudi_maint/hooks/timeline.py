@@ -11,6 +11,7 @@ from airflow_hudi_maint.core.model.instant import (
     WRITE_ACTIONS,
     Instant,
     instant_moment,
+    known_moment,
     moment_instant,
     parse_instant_file_name,
 )
@@ -118,19 +119,16 @@ def read_activity(table: HudiTable) -> Activity:
     if not table.config.has_completion_times:
         return _activity_by_files(table)
     timeline = table.timeline()
-    last = timeline.last_completion_time
-    return Activity(
-        pending=timeline.pending,
-        last_completed_at=None if last is None else instant_moment(last, zone=table.zone),
-    )
+    moments = (known_moment(one.completion_time, zone=table.zone) for one in timeline.completed)
+    return Activity(pending=timeline.pending, last_completed_at=max(filter(None, moments), default=None))
 
 
 def _activity_by_files(table: HudiTable) -> Activity:
     timeline = table.timeline()
     entries = table.storage.list(table.config.timeline_folder)
     written = [one.modified for one in entries if one.modified and parse_instant_file_name(one.name)]
-    moments = [instant_moment(one.requested_time, zone=table.zone) for one in timeline.completed]
-    return Activity(pending=timeline.pending, last_completed_at=max([*written, *moments], default=None))
+    moments = (known_moment(one.requested_time, zone=table.zone) for one in timeline.completed)
+    return Activity(pending=timeline.pending, last_completed_at=max([*written, *filter(None, moments)], default=None))
 
 
 def idle_result(table: HudiTable, activity: Activity) -> dict[str, Any]:

@@ -75,12 +75,15 @@ class HudiTableOperator(BaseOperator):
         with airflow_errors():
             skips = idle is not None and as_bool("skip_when_idle", self.skip_when_idle)
         if skips:
-            # A skipped task returns nothing, but the tasks after it want to know what it saw.
-            if self.do_xcom_push and "ti" in context:
-                context["ti"].xcom_push(key="return_value", value=result)
+            self.keep_result(context, result)
             raise AirflowSkipException(idle)
         tell_outlets(self.outlets, result, context=context)
         return result
+
+    def keep_result(self, context: Context, result: dict[str, Any]) -> None:
+        """Push the result of a task that ends by an exception, which returns nothing: later tasks want what it saw."""
+        if self.do_xcom_push and "ti" in context:
+            context["ti"].xcom_push(key="return_value", value=result)
 
     def say(self, line: str) -> None:
         """Log what the core says, a warning as one."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_hudi_maint.hooks.arguments import as_bool, as_instants, as_result_field
+from airflow_hudi_maint.hooks.plan_settings import SIZES, clustering_settings, partition_paths
 from airflow_hudi_maint.operators.job import HudiJobOperator, step_result
-from airflow_hudi_maint.operators.settings import SIZES, clustering_settings, partition_paths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

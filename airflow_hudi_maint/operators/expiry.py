@@ -6,21 +6,29 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
+from airflow_hudi_maint.core.errors import GuardTrippedError
 from airflow_hudi_maint.hooks.arguments import as_bool, as_exact_text, as_result_field
+from airflow_hudi_maint.hooks.errors import airflow_errors
+from airflow_hudi_maint.hooks.plan_settings import drop_settings, fails_on_guard
+from airflow_hudi_maint.hooks.policy_settings import expiry_rules
 from airflow_hudi_maint.operators.base import HudiTableOperator
 from airflow_hudi_maint.operators.job import HudiJobOperator
-from airflow_hudi_maint.operators.settings import expiry_guards, ttl_policies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow.sdk import Context
 
+    from airflow_hudi_maint.core.maintenance import PlannedExpiry
+
 _POLICY_FIELDS = ("policies", "guards")
 
 
 class HudiPlanExpiryOperator(HudiTableOperator):
     """Plan which partitions expire, with a reason for each; nothing is deleted and no engine started.
+
+    A plan that a guard refuses is written and handed on all the same; then the task fails without a retry, with the
+    figures and the setting that would allow it.
 
     A second run makes a new plan on the table's state of then. A concurrent writer does no harm: applying the plan
     checks the table again. A table without any policy skips the task.
@@ -34,9 +42,13 @@ class HudiPlanExpiryOperator(HudiTableOperator):
         in the table's ``hoodie.properties``; an empty list for none. (templated)
     :param guards: Limits of a run, as an object or JSON with the fields of ``ExpiryGuards``; what is left out has its
         default. (templated)
+    :param policy_file: Path or URL of a policy file (YAML or JSON) instead of ``policies``. Its guards, protected specs
+        and holds count as well; ``guards`` go over them, one by one, and lists add up. (templated)
+    :param on_guard: What a guard that the plan trips does: ``fail`` the task, or ``warn``, where a later task checks
+        the guards, as HudiExpirePartitionsOperator does in any case. (templated)
     """
 
-    template_fields: Sequence[str] = (*HudiTableOperator.template_fields, *_POLICY_FIELDS)
+    template_fields: Sequence[str] = (*HudiTableOperator.template_fields, *_POLICY_FIELDS, "policy_file", "on_guard")
     template_fields_renderers = dict.fromkeys(_POLICY_FIELDS, "json")
 
     def __init__(
@@ -44,23 +56,27 @@ class HudiPlanExpiryOperator(HudiTableOperator):
         *,
         policies: Sequence[Mapping[str, object]] | str | None = None,
         guards: Mapping[str, object] | str | None = None,
+        policy_file: str | None = None,
+        on_guard: str = "fail",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.policies = policies
         self.guards = guards
+        self.policy_file = policy_file
+        self.on_guard = on_guard
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Make the plan."""
         from airflow_hudi_maint.core import maintenance
 
         with self.step("Plan expiry") as hook:
-            planned = maintenance.plan_expiry(
-                hook.workspace(log=self.say),
-                now=self.now(),
-                policies=ttl_policies(self.policies),
-                guards=expiry_guards(self.guards),
+            fails = fails_on_guard(self.on_guard)
+            workspace = hook.workspace(log=self.say)
+            policies, guards = expiry_rules(
+                workspace, policies=self.policies, guards=self.guards, policy_file=self.policy_file
             )
+            planned = maintenance.plan_expiry(workspace, now=self.now(), policies=policies, guards=guards)
         plan = planned.plan
         for warning in plan.warnings:
             self.log.warning(warning)
@@ -71,17 +87,27 @@ class HudiPlanExpiryOperator(HudiTableOperator):
             "base_instant": plan.basis.base_instant,
             **plan.summary(),
         }
+        if fails:
+            self._check_guards(context, planned, result=result)
         idle = "the table has no TTL policy and none was given" if plan.policies.is_empty else None
         return self.hand_on(context, result, idle=idle)
+
+    def _check_guards(self, context: Context, planned: PlannedExpiry, *, result: dict[str, Any]) -> None:
+        with airflow_errors():
+            try:
+                planned.check_guards()
+            except GuardTrippedError:
+                self.keep_result(context, result)
+                raise
 
 
 class HudiExpirePartitionsOperator(HudiJobOperator):
     """Drop the partitions that a plan expires, with Hudi's own ``delete_partition``.
 
     Applies the plan at ``plan_path``, or makes one. The table is looked at again before anything is dropped; a plan
-    whose partitions were written since, or that a pending instant holds, is refused. A second run with the same plan
-    reports what the first one did. Success is what the timeline says afterwards. Files are reclaimed later, by Hudi's
-    cleaner.
+    whose partitions were written since, or that a pending instant holds, is refused (or those are left out, by
+    ``on_changed``). A second run with the same plan reports what the first one did. Success is what the timeline says
+    afterwards. Files are reclaimed later, by Hudi's cleaner.
 
     Returns ``{"step", "outcome", "message", "base_path", "instants", "partitions", "files_before", "files_after",
     "bytes_before", "bytes_after", "engine_seconds", "plan_path", "report_path"}``.
@@ -93,11 +119,27 @@ class HudiExpirePartitionsOperator(HudiJobOperator):
         than that task's is not what was asked for. (templated)
     :param policies: As in HudiPlanExpiryOperator; refused beside a ``plan_path``, which holds its own. (templated)
     :param guards: As in HudiPlanExpiryOperator; checked in either case. (templated)
+    :param policy_file: As in HudiPlanExpiryOperator. Beside a ``plan_path`` its guards and holds alone count: the plan
+        holds its own policies. (templated)
     :param plan_only: Whether to stop before the engine: the checks are made and the report says what would go.
         (templated)
+    :param savepoint: Whether to make a savepoint of the instant before, so that Hudi's cleaner leaves the files and the
+        drop can be undone until HudiReleaseSavepointsOperator releases it. (templated)
+    :param on_changed: What to do about partitions of the plan that were written since, would be kept by now, or are
+        held by a pending plan: ``refuse`` the whole run, or ``leave_out`` those and say so in the report. (templated)
+    :param approval: Result of HudiApproveExpiryOperator for this plan: who and when goes into the report. (templated)
     """
 
-    template_fields: Sequence[str] = (*HudiJobOperator.template_fields, "plan_path", *_POLICY_FIELDS, "plan_only")
+    template_fields: Sequence[str] = (
+        *HudiJobOperator.template_fields,
+        "plan_path",
+        *_POLICY_FIELDS,
+        "policy_file",
+        "plan_only",
+        "savepoint",
+        "on_changed",
+        "approval",
+    )
     template_fields_renderers = dict.fromkeys(_POLICY_FIELDS, "json")
 
     def __init__(
@@ -106,7 +148,11 @@ class HudiExpirePartitionsOperator(HudiJobOperator):
         plan_path: Any = None,
         policies: Sequence[Mapping[str, object]] | str | None = None,
         guards: Mapping[str, object] | str | None = None,
+        policy_file: str | None = None,
         plan_only: bool | str = False,
+        savepoint: bool | str = False,
+        on_changed: str = "refuse",
+        approval: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -115,7 +161,11 @@ class HudiExpirePartitionsOperator(HudiJobOperator):
         self._is_plan_given = plan_path is not None
         self.policies = policies
         self.guards = guards
+        self.policy_file = policy_file
         self.plan_only = plan_only
+        self.savepoint = savepoint
+        self.on_changed = on_changed
+        self.approval = approval
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Apply the plan."""
@@ -125,13 +175,25 @@ class HudiExpirePartitionsOperator(HudiJobOperator):
             plan_path = as_result_field("plan_path", self.plan_path, field="plan_path")
             if plan_path is None and self._is_plan_given:
                 raise AirflowSkipException("the plan task left no plan")
+            path = as_exact_text("plan_path", plan_path)
+            workspace = self.open(hook)
+            policies, guards = expiry_rules(
+                workspace,
+                policies=self.policies,
+                guards=self.guards,
+                policy_file=self.policy_file,
+                is_planned=path is not None,
+            )
             reported = maintenance.expire_partitions(
-                self.open(hook),
+                workspace,
                 now=self.now(),
                 job=self.job(context),
-                plan_path=as_exact_text("plan_path", plan_path),
-                policies=ttl_policies(self.policies),
-                guards=expiry_guards(self.guards),
+                plan_path=path,
+                policies=policies,
+                guards=guards,
+                settings=drop_settings(
+                    savepoint=self.savepoint, on_changed=self.on_changed, approval=self.approval, plan_path=path
+                ),
                 dry_run=as_bool("plan_only", self.plan_only),
             )
         return self.report(context, reported)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_hudi_maint.hooks.arguments import as_bool
+from airflow_hudi_maint.hooks.plan_settings import SIZES, clustering_settings, partition_paths, worthwhile
 from airflow_hudi_maint.operators.job import HudiJobOperator
-from airflow_hudi_maint.operators.settings import SIZES, clustering_settings, partition_paths, worthwhile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

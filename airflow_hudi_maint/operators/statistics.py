@@ -20,21 +20,43 @@ class HudiGatherStatisticsOperator(HudiTableOperator):
     second run on an unchanged table writes the same file again. Two at once leave one valid file.
 
     Returns ``{"statistics_path", "base_path", "table", "as_of_instant", "gathered", "reason", "partitions",
-    "file_groups", "data_files", "small_files", "log_files", "bytes", "median_file_bytes", "p90_file_bytes"}``.
+    "file_groups", "data_files", "small_files", "log_files", "records", "bytes", "median_file_bytes",
+    "p90_file_bytes"}``.
 
     .. seealso:: ``docs/operators.md``
 
     :param mode: ``full`` lists every partition, ``incremental`` only those that the timeline says were touched since
         the newest statistics, ``auto`` chooses incremental where it can. (templated)
     :param small_file_bytes: Base files below this size count as small; None for the default. (templated)
+    :param listing: ``directory`` lists directories, ``metadata`` reads the table's own metadata table instead, ``auto``
+        takes what is cheaper and can be trusted; the rows are the same. (templated)
+    :param record_source: Where counts of records come from: ``known`` reads nothing for them, ``commits`` the commits
+        that wrote the latest files, ``footers`` the footers of the other files, too; ``auto`` reads commits while they
+        are few. (templated)
     """
 
-    template_fields: Sequence[str] = (*HudiTableOperator.template_fields, "mode", "small_file_bytes")
+    template_fields: Sequence[str] = (
+        *HudiTableOperator.template_fields,
+        "mode",
+        "small_file_bytes",
+        "listing",
+        "record_source",
+    )
 
-    def __init__(self, *, mode: str = "auto", small_file_bytes: int | str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        mode: str = "auto",
+        small_file_bytes: int | str | None = None,
+        listing: str = "auto",
+        record_source: str = "auto",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.mode = mode
         self.small_file_bytes = small_file_bytes
+        self.listing = listing
+        self.record_source = record_source
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Gather the statistics."""
@@ -45,6 +67,8 @@ class HudiGatherStatisticsOperator(HudiTableOperator):
                 hook.workspace(log=self.say),
                 now=self.now(),
                 mode=self.mode,
+                listing=self.listing,
+                record_source=self.record_source,
                 small_file_bytes=as_optional_int("small_file_bytes", self.small_file_bytes),
             )
         statistics = gathered.statistics

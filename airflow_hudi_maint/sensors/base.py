@@ -10,6 +10,7 @@ from airflow.sdk import BaseSensorOperator, PokeReturnValue, conf
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from airflow_hudi_maint.core.errors import TableNotFoundError, TransientError
+from airflow_hudi_maint.hooks.arguments import as_exact_text
 from airflow_hudi_maint.hooks.errors import airflow_errors
 from airflow_hudi_maint.hooks.hudi import HudiHook
 from airflow_hudi_maint.hooks.outlets import tell_outlets
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
     from airflow.triggers.base import BaseTrigger
 
-    from airflow_hudi_maint.core.storage.table import HudiTable
+    from airflow_hudi_maint.core.maintenance import Workspace
 
 
 class HudiTimelineSensor(BaseSensorOperator):
@@ -104,14 +105,23 @@ class HudiTimelineSensor(BaseSensorOperator):
     def _look(self) -> dict[str, Any] | None:
         hook = HudiHook(self.hudi_conn_id, base_path=self.base_path)
         try:
-            table = hook.workspace().table
+            workspace = hook.workspace()
         except TableNotFoundError as error:
             self.log.info("Waiting for the table: %s", error)
             return None
-        return self.answer(table)
+        return self.answer(workspace)
+
+    def look_arguments(self) -> dict[str, Any]:
+        """Return the arguments of every trigger: where to look, how often, how many failures to survive."""
+        return {
+            "hudi_conn_id": as_exact_text("hudi_conn_id", self.hudi_conn_id),
+            "base_path": as_exact_text("base_path", self.base_path),
+            "poll_interval": self.poke_interval,
+            "max_failures": self.max_failures,
+        }
 
     @abstractmethod
-    def answer(self, table: HudiTable) -> dict[str, Any] | None:
+    def answer(self, workspace: Workspace) -> dict[str, Any] | None:
         """Look at the table; None means not yet."""
 
     @abstractmethod

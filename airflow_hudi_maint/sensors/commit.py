@@ -12,7 +12,7 @@ from airflow_hudi_maint.triggers.timeline import HudiCommitTrigger
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from airflow_hudi_maint.core.storage.table import HudiTable
+    from airflow_hudi_maint.core.maintenance import Workspace
 
 
 class HudiCommitSensor(HudiTimelineSensor):
@@ -48,19 +48,16 @@ class HudiCommitSensor(HudiTimelineSensor):
         self.partition = partition
         self.include_rewrites = include_rewrites
 
-    def answer(self, table: HudiTable) -> dict[str, Any] | None:
+    def answer(self, workspace: Workspace) -> dict[str, Any] | None:
         """Return the commits that are there, or None."""
-        found = find_commits(table, self._question())
-        return commits_result(table, found) if found else None
+        found = find_commits(workspace.table, self._question())
+        return commits_result(workspace.table, found) if found else None
 
     def make_trigger(self) -> HudiCommitTrigger:
         """Make the trigger that looks on in the triggerer."""
         question = self._question()
         return HudiCommitTrigger(
-            hudi_conn_id=as_exact_text("hudi_conn_id", self.hudi_conn_id),
-            base_path=as_exact_text("base_path", self.base_path),
-            poll_interval=self.poke_interval,
-            max_failures=self.max_failures,
+            **self.look_arguments(),
             since=question.since,
             partition=question.partition,
             include_rewrites=question.include_rewrites,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_hudi_maint.hooks.arguments import as_exact_text, as_seconds
+from airflow_hudi_maint.hooks.arguments import as_seconds
 from airflow_hudi_maint.hooks.timeline import idle_result, read_activity
 from airflow_hudi_maint.sensors.base import HudiTimelineSensor
 from airflow_hudi_maint.triggers.timeline import HudiTableIdleTrigger
@@ -13,7 +13,7 @@ from airflow_hudi_maint.triggers.timeline import HudiTableIdleTrigger
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from airflow_hudi_maint.core.storage.table import HudiTable
+    from airflow_hudi_maint.core.maintenance import Workspace
 
 
 class HudiTableIdleSensor(HudiTimelineSensor):
@@ -37,21 +37,18 @@ class HudiTableIdleSensor(HudiTimelineSensor):
         super().__init__(**kwargs)
         self.quiet_for = quiet_for
 
-    def answer(self, table: HudiTable) -> dict[str, Any] | None:
+    def answer(self, workspace: Workspace) -> dict[str, Any] | None:
         """Return when the table was last busy, or None while it is."""
-        activity = read_activity(table)
+        activity = read_activity(workspace.table)
         quiet_for = timedelta(seconds=as_seconds("quiet_for", self.quiet_for))
         if activity.is_idle(now=datetime.now(UTC), quiet_for=quiet_for):
-            return idle_result(table, activity)
+            return idle_result(workspace.table, activity)
         self.log.info("Not idle: %s", activity)
         return None
 
     def make_trigger(self) -> HudiTableIdleTrigger:
         """Make the trigger that looks on in the triggerer."""
         return HudiTableIdleTrigger(
-            hudi_conn_id=as_exact_text("hudi_conn_id", self.hudi_conn_id),
-            base_path=as_exact_text("base_path", self.base_path),
-            poll_interval=self.poke_interval,
-            max_failures=self.max_failures,
+            **self.look_arguments(),
             quiet_seconds=as_seconds("quiet_for", self.quiet_for),
         )

@@ -32,6 +32,9 @@ def hudi_maintenance(
     statistics_mode: str = "auto",
     policies: Sequence[Mapping[str, object]] | str | None = None,
     guards: Mapping[str, object] | str | None = None,
+    savepoint: bool | str = False,
+    on_changed: str = "refuse",
+    policy_file: str | None = None,
     clustering: Mapping[str, Any] | None = None,
     job_timeout: object = None,
     report_title: str | None = None,
@@ -59,6 +62,10 @@ def hudi_maintenance(
     :param statistics_mode: ``auto``, ``full`` or ``incremental``.
     :param policies: RFC-65 policies; None for those in the table's ``hoodie.properties``.
     :param guards: Limits of an expiry run.
+    :param savepoint: Whether a drop makes a savepoint first, to be undone by; release it with
+        HudiReleaseSavepointsOperator, which is not part of the group.
+    :param on_changed: What becomes of partitions that changed since the plan: ``refuse`` or ``leave_out``.
+    :param policy_file: Path or URL of a policy file instead of ``policies``; its guards and holds count as well.
     :param clustering: Arguments of HudiScheduleClusteringOperator: sizes in bytes, sort columns, layout, partitions.
     :param job_timeout: Longest time of one Spark job, a timedelta or seconds; None for no limit.
     :param report_title: Title of the report; None for one with the table's name.
@@ -75,9 +82,19 @@ def hudi_maintenance(
         before = HudiGatherStatisticsOperator(
             task_id="gather_statistics", mode=statistics_mode, small_file_bytes=small_file_bytes, **table
         )
-        plan = HudiPlanExpiryOperator(task_id="plan_expiry", enabled=expire, policies=policies, guards=guards, **step)
+        limits: dict[str, Any] = {"guards": guards, "policy_file": policy_file}
+        # A guard that trips is the next task's: it has the plan, enforces the same guards, and the report follows it.
+        plan = HudiPlanExpiryOperator(
+            task_id="plan_expiry", enabled=expire, policies=policies, on_guard="warn", **limits, **step
+        )
         expired = HudiExpirePartitionsOperator(
-            task_id="expire_partitions", enabled=expire, plan_path=plan.output, guards=guards, **job
+            task_id="expire_partitions",
+            enabled=expire,
+            plan_path=plan.output,
+            savepoint=savepoint,
+            on_changed=on_changed,
+            **limits,
+            **job,
         )
         scheduled = HudiScheduleClusteringOperator(
             task_id="schedule_clustering", enabled=schedule_clustering, **(clustering or {}), **job
@@ -96,6 +113,8 @@ def hudi_maintenance(
             step_reports=[_result_of(one) for one in (expired, scheduled, executed)],
             expiry_plan=_result_of(plan),
             clustering_plan=_result_of(scheduled),
+            policies=policies,
+            **limits,
             outlets=list(outlets),
             trigger_rule=TriggerRule.ALL_DONE_MIN_ONE_SUCCESS,
             **table,

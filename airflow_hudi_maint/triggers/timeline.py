@@ -11,6 +11,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_hudi_maint.core.errors import TableNotFoundError, TerminalError, TransientError
 from airflow_hudi_maint.hooks.hudi import HudiHook
+from airflow_hudi_maint.hooks.plan_settings import cleaner_settings
 from airflow_hudi_maint.hooks.timeline import (
     CommitQuestion,
     commits_result,
@@ -18,11 +19,12 @@ from airflow_hudi_maint.hooks.timeline import (
     idle_result,
     read_activity,
 )
+from airflow_hudi_maint.hooks.undo_window import UndoQuestion, closing_window
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from airflow_hudi_maint.core.storage.table import HudiTable
+    from airflow_hudi_maint.core.maintenance import Workspace
 
 DEFAULT_MAX_FAILURES = 10
 
@@ -92,10 +94,10 @@ class _TimelineTrigger(BaseTrigger):
             await asyncio.sleep(self.poll_interval)
 
     def _look(self, hook: HudiHook) -> dict[str, Any] | None:
-        return self.answer(hook.workspace().table)
+        return self.answer(hook.workspace())
 
     @abstractmethod
-    def answer(self, table: HudiTable) -> dict[str, Any] | None:
+    def answer(self, workspace: Workspace) -> dict[str, Any] | None:
         """Look once, in a thread; None means not yet."""
 
     @abstractmethod
@@ -127,11 +129,11 @@ class HudiCommitTrigger(_TimelineTrigger):
         self.partition = partition
         self.include_rewrites = include_rewrites
 
-    def answer(self, table: HudiTable) -> dict[str, Any] | None:
+    def answer(self, workspace: Workspace) -> dict[str, Any] | None:
         """Return the commits that are there, or None."""
         question = CommitQuestion(since=self.since, partition=self.partition, include_rewrites=self.include_rewrites)
-        found = find_commits(table, question)
-        return commits_result(table, found) if found else None
+        found = find_commits(workspace.table, question)
+        return commits_result(workspace.table, found) if found else None
 
     def _question(self) -> dict[str, Any]:
         return {"since": self.since, "partition": self.partition, "include_rewrites": self.include_rewrites}
@@ -147,13 +149,56 @@ class HudiTableIdleTrigger(_TimelineTrigger):
         super().__init__(**kwargs)
         self.quiet_seconds = quiet_seconds
 
-    def answer(self, table: HudiTable) -> dict[str, Any] | None:
+    def answer(self, workspace: Workspace) -> dict[str, Any] | None:
         """Return when the table was last busy, or None while it is."""
-        activity = read_activity(table)
+        activity = read_activity(workspace.table)
         if activity.is_idle(now=datetime.now(UTC), quiet_for=timedelta(seconds=self.quiet_seconds)):
-            return idle_result(table, activity)
+            return idle_result(workspace.table, activity)
         self.log.info("Not idle: %s", activity)
         return None
 
     def _question(self) -> dict[str, Any]:
         return {"quiet_seconds": self.quiet_seconds}
+
+
+class HudiUndoWindowTrigger(_TimelineTrigger):
+    """Wait until a drop of partitions can soon be undone no more.
+
+    :param drop: Requested time of the drop; None for the newest.
+    :param cleaner: Fields of CleanerSettings that differ from what the connection's write options say.
+    :param margin_commits: How many commits before the window closes to fire.
+    :param margin_seconds: How long before, where the cleaner retains by hours.
+    """
+
+    def __init__(
+        self,
+        *,
+        drop: str | None = None,
+        cleaner: dict[str, Any] | None = None,
+        margin_commits: int = 2,
+        margin_seconds: float = 3600.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.drop = drop
+        self.cleaner = cleaner or {}
+        self.margin_commits = margin_commits
+        self.margin_seconds = margin_seconds
+
+    def answer(self, workspace: Workspace) -> dict[str, Any] | None:
+        """Return the window that closes, or None while it is wide open."""
+        question = UndoQuestion(
+            drop=self.drop,
+            cleaner=cleaner_settings(self.cleaner, options=workspace.write_options),
+            margin_commits=self.margin_commits,
+            margin=timedelta(seconds=self.margin_seconds),
+        )
+        return closing_window(workspace.table, question, now=datetime.now(UTC))
+
+    def _question(self) -> dict[str, Any]:
+        return {
+            "drop": self.drop,
+            "cleaner": self.cleaner,
+            "margin_commits": self.margin_commits,
+            "margin_seconds": self.margin_seconds,
+        }

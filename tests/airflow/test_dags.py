@@ -59,7 +59,7 @@ def result(run: Any, task_id: str) -> Any:
 def test_every_dag_parses(dag_bag: Any) -> None:
     """No DAG has an error, and files that are none are left alone."""
     assert dag_bag.import_errors == {}
-    assert {"hudi_table_maintenance", "ingest_then_maintain"} <= set(dag_bag.dags)
+    assert {"hudi_table_maintenance", "hudi_expiry_with_approval", "ingest_then_maintain"} <= set(dag_bag.dags)
 
 
 def test_the_maintenance_dag_is_safe_to_schedule(dag_bag: Any) -> None:
@@ -238,6 +238,14 @@ def test_a_failed_step_fails_the_run_and_is_reported(
         "done": "upstream_failed",
     }
     assert str(run.state) == "failed"
+
+
+def test_how_the_group_drops_is_a_setting() -> None:
+    """A savepoint before the drop, and leaving changed partitions out, are the caller's choice."""
+    with DAG("careful", schedule=None) as dag:
+        hudi_maintenance(savepoint=True, on_changed="leave_out")
+    drop: Any = dag.get_task("hudi_maintenance.expire_partitions")
+    assert (drop.savepoint, drop.on_changed) == (True, "leave_out")
 
 
 def test_the_group_composes_into_a_dag(

@@ -54,8 +54,12 @@ def test_every_module_of_the_glue_is_named() -> None:
     info = get_provider_info()
     shared = {"__init__", "base", "job", "settings", "arguments", "errors"} | {
         "hooks.timeline",
-        "hooks.masking",
         "hooks.outlets",
+        "hooks.metrics",
+        "hooks.plan_settings",
+        "hooks.policy_settings",
+        "hooks.undo_window",
+        "hooks.storage_connection",
     }
     for kind in ("operators", "sensors", "triggers", "hooks"):
         files = {path.stem for path in (ROOT / "airflow_hudi_maint" / kind).glob("*.py")} - shared

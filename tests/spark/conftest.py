@@ -1,11 +1,14 @@
-"""One Spark session for each release of Hudi, shared by all tests."""
+"""One Spark session for each release of Hudi, and one table to copy, shared by all tests."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.spark.tables import make_table
 from tests.spark.writer import HudiWriter
 
 WRITES_TABLE_VERSION = {6: "0.15.0", 8: "1.0.2", 9: "1.2.0"}
@@ -24,3 +27,25 @@ def writer_of() -> Iterator[Callable[[int], HudiWriter]]:
     yield of
     for writer in writers.values():
         writer.close()
+
+
+@pytest.fixture(scope="session")
+def writer(writer_of: Callable[[int], HudiWriter]) -> HudiWriter:
+    """The writer of version-9 tables."""
+    return writer_of(9)
+
+
+@pytest.fixture(scope="session")
+def pristine(writer: HudiWriter, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table to copy: version 9, copy-on-write, six days."""
+    path = tmp_path_factory.mktemp("pristine") / "trips"
+    make_table(writer, path)
+    return path
+
+
+@pytest.fixture
+def table(pristine: Path, tmp_path: Path) -> Path:
+    """A table of the test's own."""
+    path = tmp_path / "trips"
+    shutil.copytree(pristine, path)
+    return path

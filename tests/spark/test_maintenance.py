@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,10 +14,16 @@ import pytest
 from airflow_hudi_maint.core import maintenance
 from airflow_hudi_maint.core.maintenance import JobControl, Workspace
 from airflow_hudi_maint.core.model.plan import ClusteringSettings
-from airflow_hudi_maint.core.model.policy import DEFAULT_FIELDS_KEY, DEFAULT_POLICY_KEY, DEFAULT_VALUE_KEY
+from airflow_hudi_maint.core.model.policy import (
+    DEFAULT_FIELDS_KEY,
+    DEFAULT_POLICY_KEY,
+    DEFAULT_VALUE_KEY,
+    PolicySet,
+)
 from airflow_hudi_maint.core.model.report import Outcome
+from airflow_hudi_maint.core.planning.expiry import ExpiryClock, ExpiryGuards
 from airflow_hudi_maint.core.storage.properties import load_properties, update_properties
-from tests.spark.tables import DAYS, KEEP_FOUR, make_table, rows
+from tests.spark.tables import DAYS, INDEX_PARTITIONS, ROWS_A_COMMIT, RegionTable, make_table, rows
 from tests.spark.writer import HudiWriter
 
 pytestmark = pytest.mark.spark
@@ -26,7 +34,20 @@ SETTINGS = ClusteringSettings(
     max_group_bytes=128 * 1024 * 1024,
     sort_columns=("value", "id"),
 )
-KEPT = [f"day={day}" for day in DAYS[2:]]
+BY_THE_WALL_CLOCK = ExpiryGuards(clock=ExpiryClock.WALL)
+HOUSEKEEPING = {
+    "hoodie.clean.automatic": "true",
+    "hoodie.cleaner.commits.retained": "1",
+    "hoodie.archive.automatic": "true",
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+    "hoodie.commits.archival.batch": "1",
+    # Archival stops at the last compaction of the metadata table.
+    "hoodie.metadata.compact.max.delta.commits": "1",
+}
+"""Cleans and archives after each write as early as Hudi allows."""
+COMPACTION = {"hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "1"}
+"""Archival of a merge-on-read table stops at its own last compaction, too."""
 
 
 def _now() -> datetime:
@@ -37,82 +58,119 @@ def _no_engine() -> None:
     pytest.fail("a step with nothing to do started Spark")
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        (6, "COPY_ON_WRITE"),
-        (6, "MERGE_ON_READ"),
-        (8, "COPY_ON_WRITE"),
-        (9, "COPY_ON_WRITE"),
-        (9, "MERGE_ON_READ"),
-    ],
-    ids=lambda one: f"v{one[0]}-{one[1].lower()}",
-)
-def maintained(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, writer_of: Callable[[int], HudiWriter]
-) -> tuple[HudiWriter, Path, dict[str, maintenance.StepReported], dict[str, str]]:
-    """A table after one whole maintenance: its writer, path, step reports and properties before."""
-    version, table_type = request.param
-    writer = writer_of(version)
-    path = tmp_path_factory.mktemp(f"v{version}") / "trips"
-    make_table(writer, path, table_type=table_type)
-    writer.upsert(path, rows(0, day=DAYS[-1], value=2.0), hoodie__datasource__write__table__type=table_type)
-    workspace = maintenance.open_workspace(str(path))
-    before = load_properties(workspace.table.storage)
-    reports = {"expire": maintenance.expire_partitions(workspace, now=_now(), job=JobControl(), policies=KEEP_FOUR)}
-    reports["schedule"] = maintenance.schedule_clustering(workspace, now=_now(), settings=SETTINGS, job=JobControl())
-    reports["execute"] = maintenance.execute_clustering(
-        workspace, now=_now(), job=JobControl(), instants=reports["schedule"].report.instants
-    )
-    return writer, path, reports, before
-
-
-Maintained = tuple[HudiWriter, Path, dict[str, maintenance.StepReported], dict[str, str]]
-
-
 def _workspace(path: Path) -> Workspace:
     return maintenance.open_workspace(str(path), engine=_no_engine)  # type: ignore[arg-type]
 
 
-def test_each_step_did_its_work(maintained: Maintained) -> None:
-    """Two days were dropped by one replace commit, the other four are one file each, by another."""
-    _, path, reports, _ = maintained
-    table = _workspace(path).table
-    timeline = table.timeline()
+@dataclass(frozen=True, kw_only=True)
+class Maintained:
+    """A table after one whole maintenance: what it was before, what the expiry was asked for, and the step reports."""
 
-    assert [Outcome.DONE] * 3 == [one.report.outcome for one in reports.values()]
-    assert ("day=2026-11-01", "day=2026-11-02") == reports["expire"].report.partitions
-    assert 1 == len(reports["expire"].report.instants)
-    assert tuple(KEPT) == reports["execute"].report.partitions
-    view = table.view(timeline)
-    assert dict.fromkeys(KEPT, 1) == {
+    table: RegionTable
+    before: Mapping[str, str]
+    policies: PolicySet
+    now: datetime
+    reports: Mapping[str, maintenance.StepReported]
+
+    def expire(self, workspace: Workspace) -> maintenance.StepReported:
+        """Expire by the same policies at the same moment."""
+        return maintenance.expire_partitions(
+            workspace, now=self.now, job=JobControl(), policies=self.policies, guards=BY_THE_WALL_CLOCK
+        )
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        (6, "COPY_ON_WRITE", "hive"),
+        (6, "MERGE_ON_READ", "plain"),
+        (8, "COPY_ON_WRITE", "plain", "indexed"),
+        (9, "COPY_ON_WRITE", "plain", "indexed"),
+        (9, "MERGE_ON_READ", "hive", "indexed"),
+    ],
+    ids=lambda one: f"v{one[0]}-{'-'.join(one[1:]).lower()}",
+)
+def maintained(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, writer_of: Callable[[int], HudiWriter]
+) -> Maintained:
+    """Take a table of three regions through expiry by a policy of each kind, and through clustering."""
+    version, table_type, style, *indexed = request.param
+    path = tmp_path_factory.mktemp(f"v{version}") / "trips"
+    table = RegionTable(
+        writer_of(version), path, table_type=table_type, hive_style=style == "hive", indexed=bool(indexed)
+    )
+    table.make()
+    workspace = maintenance.open_workspace(str(path))
+    statistics = maintenance.gather_statistics(workspace, now=_now()).statistics
+    done = Maintained(
+        table=table,
+        before=load_properties(workspace.table.storage),
+        policies=table.policies(),
+        now=table.a_day_between(workspace.table, statistics),
+        reports={},
+    )
+    reports = {"expire": done.expire(workspace), "expire again": done.expire(_workspace(path))}
+    reports["schedule"] = maintenance.schedule_clustering(workspace, now=_now(), settings=SETTINGS, job=JobControl())
+    reports["execute"] = maintenance.execute_clustering(
+        workspace, now=_now(), job=JobControl(), instants=reports["schedule"].report.instants
+    )
+    return replace(done, reports=reports)
+
+
+def test_each_step_did_its_work(maintained: Maintained) -> None:
+    """One replace commit dropped the oldest day of each region; another made one file of each day that is left."""
+    table = _workspace(maintained.table.path).table
+    reports = {name: one.report for name, one in maintained.reports.items()}
+    view = table.view(table.timeline())
+    kept = maintained.table.kept
+
+    assert [Outcome.DONE] * 3 == [reports[step].outcome for step in ("expire", "schedule", "execute")]
+    assert maintained.table.oldest == list(reports["expire"].partitions)
+    assert 1 == len(reports["expire"].instants)
+    rewritten = [path for path, rows_there in kept.items() if rows_there > ROWS_A_COMMIT]
+    assert sorted(rewritten) == list(reports["execute"].partitions)
+    assert dict.fromkeys(kept, 1) == {
         path: len(view.latest_slices(path)) for path in view.partition_paths if view.latest_slices(path)
     }
 
 
+def test_each_policy_says_why(maintained: Maintained) -> None:
+    """The plan names the kind of policy that let each partition go, and its figures."""
+    plan = maintenance.read_expiry_plan(
+        _workspace(maintained.table.path), maintained.reports["expire"].report.plan_path or ""
+    )
+
+    assert ["KEEP_BY_TIME 1 on region=ap/", "KEEP_BY_COUNT 2 on region=eu/"] == [one.policy for one in plan.expired[:2]]
+    by_time, by_count, by_size = (entry.reason for entry in plan.expired)
+    assert re.fullmatch(r"modified 1\.\d+ days ago, kept 1 day", by_time)
+    assert "1st smallest of 3 values of day, 2 kept" == by_count
+    pattern = r"1st smallest of 3 values of day: it and the newer ones hold [\d.]+ KiB, [\d.]+ KiB kept"
+    assert re.fullmatch(pattern, by_size)
+
+
 def test_the_rows_are_right_afterwards(maintained: Maintained) -> None:
     """Hudi reads exactly the rows of the kept days, with their last values."""
-    writer, path, _, _ = maintained
+    table = maintained.table
 
-    assert dict.fromkeys(KEPT, 30) == writer.counts(path)
-    values = {row[0]: row[2] for row in writer.rows(path)}
-    assert [2.0] * 10 == [values[row[0]] for row in rows(0, day=DAYS[-1])]
+    assert table.kept == table.writer.counts(table.path)
+    values = {row[0]: row[2] for row in table.writer.rows(table.path)}
+    assert [2.0] * 10 == [values[row[0]] for row in table.rows(0, region="eu", day=DAYS[2])]
 
 
-def test_the_table_is_what_it_was(maintained: Maintained) -> None:
+def test_the_table_is_what_it_was(maintained: Maintained, request: pytest.FixtureRequest) -> None:
     """Version, metadata partitions and every other property are the same as before."""
-    _, path, _, before = maintained
+    after = load_properties(_workspace(maintained.table.path).table.storage)
 
-    after = load_properties(_workspace(path).table.storage)
-    assert before == after
+    assert maintained.before == after
+    partitions = set(after["hoodie.table.metadata.partitions"].split(","))
+    assert partitions == (INDEX_PARTITIONS if "indexed" in request.node.callspec.id else {"files"})
 
 
 def test_a_second_run_does_nothing_and_starts_no_spark(maintained: Maintained) -> None:
     """Every step finds that there is nothing left to do."""
-    _, path, reports, _ = maintained
-    workspace = _workspace(path)
+    reports = maintained.reports
+    workspace = _workspace(maintained.table.path)
 
-    expired = maintenance.expire_partitions(workspace, now=_now(), job=JobControl(), policies=KEEP_FOUR)
     again = maintenance.expire_partitions(
         workspace, now=_now(), job=JobControl(), plan_path=reports["expire"].report.plan_path
     )
@@ -121,37 +179,42 @@ def test_a_second_run_does_nothing_and_starts_no_spark(maintained: Maintained) -
         workspace, now=_now(), job=JobControl(), instants=reports["execute"].report.instants
     )
     assert [Outcome.NOTHING_TO_DO, Outcome.ALREADY_DONE, Outcome.NOTHING_TO_DO, Outcome.ALREADY_DONE] == [
-        one.report.outcome for one in (expired, again, scheduled, executed)
+        one.report.outcome for one in (reports["expire again"], again, scheduled, executed)
     ]
 
 
 def test_incremental_statistics_equal_full_ones(maintained: Maintained) -> None:
     """What the timeline says since the plan's statistics equals a full gather, and rewriting renewed no partition."""
-    _, path, _, _ = maintained
-    workspace = _workspace(path)
+    workspace = _workspace(maintained.table.path)
 
     incremental = maintenance.gather_statistics(workspace, now=_now(), mode="auto").statistics
     full = maintenance.gather_statistics(workspace, now=_now(), mode="full").statistics
     assert full.partitions == incremental.partitions
-    rewritten = workspace.table.timeline().find(maintained[2]["execute"].report.instants[0])
+    rewritten = workspace.table.timeline().find(maintained.reports["execute"].report.instants[0])
     assert rewritten is not None
     assert all(row.last_modified_instant < rewritten.requested_time for row in full.partitions)
 
 
 def test_zz_hudi_goes_on_writing(maintained: Maintained) -> None:
-    """The release that made the table reads, upserts (into a dropped day, too) and cleans it afterwards."""
-    writer, path, _, _ = maintained
-    table_type = _workspace(path).table.config.table_type
+    """The release that made the table upserts keys that were dropped, cleans, archives the drop, and reads.
 
-    writer.upsert(
-        path,
-        rows(7, day=DAYS[0]) + rows(0, day=DAYS[3], value=3.0),
-        hoodie__datasource__write__table__type=str(table_type),
-    )
-    assert {**dict.fromkeys(KEPT, 30), f"day={DAYS[0]}": 10} == writer.counts(path)
-    writer.clean(path, retain_commits=1)
-    assert {**dict.fromkeys(KEPT, 30), f"day={DAYS[0]}": 10} == writer.counts(path)
-    assert not list(path.glob(f"day={DAYS[1]}/*.parquet"))
+    Where the table has a record index, the upsert looks the keys up in it: one that still led to a dropped file group
+    would fail.
+    """
+    table = maintained.table
+    housekeeping = HOUSEKEEPING | (COMPACTION if table.is_merge_on_read else {})
+    back = {**table.kept, table.partition("eu", 1): ROWS_A_COMMIT}
+    (drop,) = maintained.reports["expire"].report.instants
+    changed = table.rows(0, region="us", day=DAYS[1], value=3.0)
+
+    table.upsert([*table.rows(0, region="eu", day=DAYS[0]), *changed], **housekeeping)
+    assert back == table.writer.counts(table.path)
+    table.upsert(table.rows(0, region="eu", day=DAYS[0], value=5.0), **housekeeping)
+    assert _workspace(table.path).table.timeline().find(drop) is None
+    assert not list(table.path.glob(f"{table.partition('us', 1)}/*.parquet"))
+    assert back == table.writer.counts(table.path)
+    values = Counter(row[2] for row in table.writer.rows(table.path))
+    assert Counter({1.0: 70, 2.0: 10, 3.0: 10, 5.0: 10}) == values
 
 
 def test_policies_in_the_properties_do_not_keep_hudi_from_the_table(

@@ -1,28 +1,23 @@
-"""What goes wrong in the middle of a real job: killed, exited badly, in somebody's way."""
+"""What goes wrong in the middle of a real job: killed, without effect, in somebody's way."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import signal
-import threading
-import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from airflow_hudi_maint.core import maintenance
-from airflow_hudi_maint.core.engines.local import JOBS, LocalSparkEngine
-from airflow_hudi_maint.core.errors import EngineError, PendingActionError, PlanOutdatedError
+from airflow_hudi_maint.core.engines.local import LocalSparkEngine
+from airflow_hudi_maint.core.errors import EngineError, PlanOutdatedError
 from airflow_hudi_maint.core.maintenance import JobControl
 from airflow_hudi_maint.core.model.instant import Action
 from airflow_hudi_maint.core.model.job import JobHandle
 from airflow_hudi_maint.core.model.plan import ClusteringSettings
 from airflow_hudi_maint.core.model.report import Outcome
-from tests.spark.tables import DAYS, KEEP_FOUR, make_table, rows
+from tests.spark.tables import DAYS, KEEP_FOUR, rows
+from tests.spark.timeline_watch import TimelineWatch, kill
 from tests.spark.writer import HudiWriter
 
 pytestmark = pytest.mark.spark
@@ -31,62 +26,10 @@ SETTINGS = ClusteringSettings(
     target_file_bytes=64 * 1024 * 1024, small_file_bytes=32 * 1024 * 1024, max_group_bytes=128 * 1024 * 1024
 )
 ROWS = {f"day={day}": 30 for day in DAYS}
-NO_REPORT_AND_EXIT_1 = """
-    import os, sys
-    leave = os._exit
-    os._exit = lambda _: (os.unlink(sys.argv[2]), leave(1))
-"""
 
 
 def _now() -> datetime:
     return datetime.now(tz=UTC)
-
-
-@pytest.fixture(scope="module")
-def writer(writer_of: Callable[[int], HudiWriter]) -> HudiWriter:
-    """The writer of version-9 tables."""
-    return writer_of(9)
-
-
-@pytest.fixture(scope="module")
-def pristine(writer: HudiWriter, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table to copy."""
-    path = tmp_path_factory.mktemp("pristine") / "trips"
-    make_table(writer, path)
-    return path
-
-
-@pytest.fixture
-def table(pristine: Path, tmp_path: Path) -> Path:
-    """A table of the test's own."""
-    path = tmp_path / "trips"
-    shutil.copytree(pristine, path)
-    return path
-
-
-def _jobs_dir(folder: Path, *, name: str, last_words: str) -> Path:
-    """A copy of the job scripts in which one does something else when it ends its process."""
-    jobs = folder / "jobs"
-    shutil.copytree(JOBS, jobs)
-    script = jobs / f"{name}.py"
-    text = script.read_text()
-    assert 'if __name__ == "__main__":' in text
-    script.write_text(text.replace('if __name__ == "__main__":', f'if __name__ == "__main__":\n{last_words}'))
-    return jobs
-
-
-def test_a_job_that_fails_after_its_commit_is_a_success_with_a_warning(
-    table: Path, tmp_path: Path, writer: HudiWriter
-) -> None:
-    """Exit code 1 after the replace commit completed: the timeline wins, and the report says what happened."""
-    jobs = _jobs_dir(tmp_path, name="delete_partitions", last_words=NO_REPORT_AND_EXIT_1)
-    workspace = maintenance.open_workspace(str(table), engine=lambda: LocalSparkEngine(jobs_dir=jobs))
-
-    reported = maintenance.expire_partitions(workspace, now=_now(), job=JobControl(), policies=KEEP_FOUR)
-
-    assert reported.report.outcome is Outcome.DONE
-    assert any("ended badly" in warning for warning in reported.report.warnings)
-    assert {f"day={day}": 30 for day in DAYS[2:]} == writer.counts(table)
 
 
 def test_a_job_that_ends_well_without_a_commit_is_a_failure(table: Path, tmp_path: Path) -> None:
@@ -112,25 +55,22 @@ def test_a_killed_execution_is_finished_by_a_retry(table: Path, writer: HudiWrit
     workspace = maintenance.open_workspace(str(table))
     scheduled = maintenance.schedule_clustering(workspace, now=_now(), settings=SETTINGS, job=JobControl())
     (instant,) = scheduled.report.instants
-    handles: list[JobHandle] = []
-
-    def kill_when_inflight(handle: JobHandle) -> None:
-        handles.append(handle)
-        threading.Thread(target=_kill_at_inflight, args=(table, instant, handle), daemon=True).start()
+    watch = TimelineWatch(table, sees=f"{instant}.clustering.inflight", does=kill)
 
     with pytest.raises(EngineError):
         maintenance.execute_clustering(
-            workspace, now=_now(), job=JobControl(on_submitted=kill_when_inflight), instants=[instant]
+            workspace, now=_now(), job=JobControl(on_submitted=watch.follow), instants=[instant]
         )
+    watch.check()
     left = workspace.table.timeline().find(instant)
     assert left is not None
     assert not left.is_completed
 
     retried = maintenance.execute_clustering(
-        workspace, now=_now(), job=JobControl(previous=handles[0]), instants=[instant]
+        workspace, now=_now(), job=JobControl(previous=watch.handle), instants=[instant]
     )
     again = maintenance.execute_clustering(
-        workspace, now=_now(), job=JobControl(previous=handles[0]), instants=[instant]
+        workspace, now=_now(), job=JobControl(previous=watch.handle), instants=[instant]
     )
 
     assert (Outcome.DONE, Outcome.ALREADY_DONE) == (retried.report.outcome, again.report.outcome)
@@ -138,53 +78,6 @@ def test_a_killed_execution_is_finished_by_a_retry(table: Path, writer: HudiWrit
     assert [instant] == [one.requested_time for one in replaced if one.is_completed]
     assert [] == [one for one in workspace.table.timeline() if not one.is_completed]
     assert ROWS == writer.counts(table)
-
-
-def _kill_at_inflight(table: Path, instant: str, handle: JobHandle) -> None:
-    """Kill the job's whole process group as soon as the timeline shows the instant inflight."""
-    inflight = table / ".hoodie" / "timeline" / f"{instant}.clustering.inflight"
-    deadline = time.monotonic() + 300
-    while not inflight.exists() and time.monotonic() < deadline:
-        time.sleep(0.005)
-    os.killpg(int(handle.job_id.split(":")[0]), signal.SIGKILL)
-
-
-def test_a_killed_expiry_is_finished_by_a_retry(table: Path, writer: HudiWriter) -> None:
-    """Spark is killed once the drop is on the timeline; the retry drops the planned partitions, once."""
-    workspace = maintenance.open_workspace(str(table))
-    planned = maintenance.plan_expiry(workspace, now=_now(), policies=KEEP_FOUR)
-    handles: list[JobHandle] = []
-
-    def kill_when_requested(handle: JobHandle) -> None:
-        handles.append(handle)
-        threading.Thread(target=_kill_at_first_replace, args=(table, handle), daemon=True).start()
-
-    with pytest.raises(EngineError):
-        maintenance.expire_partitions(
-            workspace, now=_now(), job=JobControl(on_submitted=kill_when_requested), plan_path=planned.path
-        )
-    assert ROWS == writer.counts(table)
-    with pytest.raises(PendingActionError, match="another writer"):
-        # Without the handle of the killed job, what it left looks like somebody else's write.
-        maintenance.expire_partitions(workspace, now=_now(), job=JobControl(), plan_path=planned.path)
-
-    retried = maintenance.expire_partitions(
-        workspace, now=_now(), job=JobControl(previous=handles[0]), plan_path=planned.path
-    )
-
-    assert retried.report.outcome is Outcome.DONE
-    replaced = [one for one in workspace.table.timeline() if one.action is Action.REPLACE_COMMIT]
-    assert list(retried.report.instants) == [one.requested_time for one in replaced]
-    assert () == workspace.table.timeline().pending
-    assert {f"day={day}": 30 for day in DAYS[2:]} == writer.counts(table)
-
-
-def _kill_at_first_replace(table: Path, handle: JobHandle) -> None:
-    timeline = table / ".hoodie" / "timeline"
-    deadline = time.monotonic() + 300
-    while not list(timeline.glob("*.replacecommit.requested")) and time.monotonic() < deadline:
-        time.sleep(0.002)
-    os.killpg(int(handle.job_id.split(":")[0]), signal.SIGKILL)
 
 
 def test_a_drop_that_hudi_refuses_leaves_nothing_on_the_timeline(table: Path, writer: HudiWriter) -> None:

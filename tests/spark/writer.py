@@ -35,8 +35,14 @@ class HudiWriter:
             cwd=self._scratch.name,
             env={**os.environ, "JAVA_HOME": str(java.home), "SPARK_LOCAL_IP": "127.0.0.1"},
             text=True,
+            start_new_session=True,
         )
         self._answer()
+
+    @property
+    def process_group(self) -> int:
+        """The group of the pipeline's processes, Java's among them."""
+        return self._process.pid
 
     def close(self) -> None:
         """End Spark."""
@@ -47,17 +53,21 @@ class HudiWriter:
             self._process.stdout.close()
         self._scratch.cleanup()
 
+    def write(self, path: Path, rows: list[list[Any]], *, operation: str, options: dict[str, str]) -> None:
+        """Write rows in one commit by any operation, with any options."""
+        self._ask("write", path=str(path), rows=rows, operation=operation, options=options)
+
     def insert(self, path: Path, rows: list[list[Any]], **options: str) -> None:
         """Insert rows in one commit: always into new file groups."""
-        self._ask("write", path=str(path), rows=rows, operation="insert", options=_dotted(options))
+        self.write(path, rows, operation="insert", options=_dotted(options))
 
     def upsert(self, path: Path, rows: list[list[Any]], **options: str) -> None:
         """Upsert rows in one commit."""
-        self._ask("write", path=str(path), rows=rows, operation="upsert", options=_dotted(options))
+        self.write(path, rows, operation="upsert", options=_dotted(options))
 
     def insert_overwrite(self, path: Path, rows: list[list[Any]], **options: str) -> None:
         """Replace the partitions that the rows are in."""
-        self._ask("write", path=str(path), rows=rows, operation="insert_overwrite", options=_dotted(options))
+        self.write(path, rows, operation="insert_overwrite", options=_dotted(options))
 
     def counts(self, path: Path) -> dict[str, int]:
         """Rows by partition path, as Spark reads the table."""
@@ -74,6 +84,14 @@ class HudiWriter:
     def clean(self, path: Path, *, retain_commits: int) -> list[dict[str, Any]]:
         """Run Hudi's cleaner."""
         return self._ask("clean", path=str(path), retain_commits=retain_commits)  # type: ignore[no-any-return]
+
+    def java_load(self, texts: list[str]) -> list[dict[str, str] | None]:
+        """What ``java.util.Properties`` reads in each text; None where it refuses."""
+        return self._ask("java_load", texts=texts)  # type: ignore[no-any-return]
+
+    def java_store(self, values: list[dict[str, str]]) -> list[str]:
+        """What ``java.util.Properties`` writes for each."""
+        return self._ask("java_store", values=values)  # type: ignore[no-any-return]
 
     def _ask(self, what: str, **request: Any) -> Any:
         if self._process.stdin is None:

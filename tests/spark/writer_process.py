@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 SCHEMA = "id string, day string, value double, ts long"
+OF_REGIONS = f"{SCHEMA}, region string"
 
 
 def session(bundle_jar: str) -> SparkSession:
@@ -42,9 +43,10 @@ class Writer:
         self.spark = spark
 
     def write(self, *, path: str, rows: list[list[Any]], operation: str, options: dict[str, str]) -> None:
-        """Write rows (id, day, value, ts) in one commit."""
-        frame = self.spark.createDataFrame([tuple(row) for row in rows], SCHEMA).coalesce(1)
-        frame.write.format("hudi").options(**self._options(operation), **options).mode("append").save(path)
+        """Write rows (id, day, value, ts; of a table of two levels the region, too) in one commit."""
+        schema = OF_REGIONS if len(rows[0]) == len(OF_REGIONS.split(",")) else SCHEMA
+        frame = self.spark.createDataFrame([tuple(row) for row in rows], schema).coalesce(1)
+        frame.write.format("hudi").options(**{**self._options(operation), **options}).mode("append").save(path)
 
     def counts(self, *, path: str) -> dict[str, int]:
         """Rows of a snapshot read, by partition path."""
@@ -68,6 +70,31 @@ class Writer:
             return self.sql(statement=f"CALL run_clean(table => 'to_clean', {keep})")
         finally:
             self.spark.sql("DROP TABLE to_clean")
+
+    def java_load(self, *, texts: list[str]) -> list[dict[str, str] | None]:
+        """What ``java.util.Properties`` reads in each text; None where it refuses."""
+        return [self._java_load(text) for text in texts]
+
+    def java_store(self, *, values: list[dict[str, str]]) -> list[str]:
+        """What ``java.util.Properties`` writes for each, without the comment with the date; entries in its order."""
+        return [self._java_store(one) for one in values]
+
+    def _java_load(self, text: str) -> dict[str, str] | None:
+        java = self.spark._jvm.java  # type: ignore[union-attr] # noqa: SLF001 the way to the JVM
+        properties = java.util.Properties()
+        try:
+            properties.load(java.io.StringReader(text))
+        except Exception:  # noqa: BLE001 py4j's word for whatever Java throws
+            return None
+        return {name: properties.getProperty(name) for name in properties.stringPropertyNames()}
+
+    def _java_store(self, values: dict[str, str]) -> str:
+        java = self.spark._jvm.java  # type: ignore[union-attr] # noqa: SLF001
+        properties, out = java.util.Properties(), java.io.ByteArrayOutputStream()
+        for name, value in values.items():
+            properties.setProperty(name, value)
+        properties.store(out, None)
+        return str(out.toString("ISO-8859-1")).partition("\n")[2]
 
     def _read(self, path: str) -> DataFrame:
         return self.spark.read.format("hudi").load(path)
@@ -98,7 +125,9 @@ def main() -> None:
             result = getattr(writer, request.pop("do"))(**request)
             answer = {"ok": True, "result": result}
         except Exception:  # noqa: BLE001 the test that asked shows it
-            answer = {"ok": False, "error": traceback.format_exc()[-4000:]}
+            lines = traceback.format_exc().splitlines()
+            # Java's stack frames are many, and what it says stands before them.
+            answer = {"ok": False, "error": "\n".join(one for one in lines if not one.startswith("\tat "))[-4000:]}
         print(json.dumps(answer), flush=True)
 
 

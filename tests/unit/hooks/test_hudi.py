@@ -37,6 +37,8 @@ def test_every_field_of_the_form_is_read() -> None:
     settings = HudiConnectionSettings.from_connection(
         connection(
             storage_options={"client_kwargs": {"region_name": "eu"}},
+            storage_conn_id="lake",
+            storage_concurrency="32",
             documents_location="s3://lake/documents",
             timeline_zone="Europe/Berlin",
             engine="local",
@@ -55,6 +57,8 @@ def test_every_field_of_the_form_is_read() -> None:
     assert settings == HudiConnectionSettings(
         base_path="/lake/trips",
         storage_options={"client_kwargs": {"region_name": "eu"}},
+        storage_conn_id="lake",
+        storage_concurrency=32,
         documents_location="s3://lake/documents",
         timeline_zone="Europe/Berlin",
         bundle="g:a:1.2.0",

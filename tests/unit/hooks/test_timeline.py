@@ -133,3 +133,13 @@ def test_a_real_table_with_a_pending_plan_is_busy(name: str, tmp_path: Path) -> 
     """As the writer of that version leaves it."""
     activity = read_activity(HudiTable.open(str(unpack(name, tmp_path))))
     assert not activity.is_idle(now=datetime.now(UTC), quiet_for=timedelta(0))
+
+
+def test_a_file_that_is_named_like_an_instant_of_no_date_is_no_moment(builder: TableBuilder) -> None:
+    """The digits need not be a date; what completed before still tells how long the table is quiet."""
+    builder.commit({"day=1": [10]}, at=NOON)
+    table = HudiTable.open(builder.base_path)
+    known = read_activity(table).last_completed_at
+    odd = "9" * 17
+    table.storage.write_atomic(f"{table.config.timeline_folder}/{odd}_{odd}.commit", b"{}")
+    assert known == read_activity(table).last_completed_at

@@ -96,14 +96,20 @@ def test_statistics_are_gathered_fully_and_then_incrementally(table: TableBuilde
             {"mode": "half"},
             "mode 'half' is unknown; expected one of auto, full, incremental",
         ),
+        (
+            HudiGatherStatisticsOperator,
+            {"listing": "walk"},
+            "listing 'walk' is unknown; expected one of auto, directory",
+        ),
+        (HudiGatherStatisticsOperator, {"listing": "metadata"}, "MetadataTableError"),
         (HudiGatherStatisticsOperator, {"small_file_bytes": 0}, "small_file_bytes=0; expected at least 1"),
         (HudiGatherStatisticsOperator, {"small_file_bytes": "1 MiB"}, "small_file_bytes='1 MiB' is no whole number"),
         (HudiPlanExpiryOperator, {"policies": "[{]"}, "policies is no JSON"),
         (HudiPlanExpiryOperator, {"policies": [{"policy": "KEEP_BY_TIME"}]}, "InvalidPolicyError"),
-        (HudiPlanExpiryOperator, {"guards": {"max_partition_shares": 1}}, "did you mean max_partition_share"),
+        (HudiPlanExpiryOperator, {"guards": {"max_partition_shares": 1}}, "did you mean 'max_partition_share'"),
         (HudiPlanExpiryOperator, {"guards": '{"max_byte_share": 2}'}, "max_byte_share=2 is no share"),
-        (HudiPlanExpiryOperator, {"guards": {"max_byte_share": [1]}}, "guards="),
-        (HudiPlanExpiryOperator, {"guards": {"max_byte_share": True}}, "max_byte_share=True is neither a number nor"),
+        (HudiPlanExpiryOperator, {"guards": {"max_byte_share": [1]}}, "guards: max_byte_share=.1. is no share"),
+        (HudiPlanExpiryOperator, {"guards": {"max_byte_share": True}}, "max_byte_share=True is no share"),
         (HudiPlanExpiryOperator, {"base_path": "None"}, "base_path='None' is what a template makes of nothing"),
         (HudiPlanExpiryOperator, {"hudi_conn_id": "null"}, "hudi_conn_id='null' is what a template makes of nothing"),
         (
@@ -230,6 +236,34 @@ def test_a_guard_refuses_a_plan_without_a_retry(table: TableBuilder) -> None:
         run(HudiExpirePartitionsOperator, table, policies=KEEP_TWO, guards={"max_partition_share": "0.1"})
 
 
+def test_a_plan_that_a_guard_refuses_is_kept_and_fails_the_planner(table: TableBuilder) -> None:
+    """The figures and the setting are in the error; the plan lies where the result says, for who looks into it."""
+    ti = FakeTaskInstance()
+    with pytest.raises(AirflowFailException, match=r"1 of 3 partitions \(33\.3%\), above max_partition_share=0\.1"):
+        run(
+            HudiPlanExpiryOperator,
+            table,
+            given=context(ti=ti),
+            policies=KEEP_TWO,
+            guards={"max_partition_share": "0.1"},
+        )
+    kept = ti.pushed["return_value"]
+    assert 1 == kept["expired"] == json.loads(Path(kept["plan_path"]).read_text())["summary"]["expired"]
+
+
+def test_a_planner_that_only_warns_leaves_the_guards_to_who_applies_the_plan(
+    table: TableBuilder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in the task group, whose next task checks them."""
+    tight = {"max_partition_share": "0.1"}
+    plan = run(HudiPlanExpiryOperator, table, policies=KEEP_TWO, guards=tight, on_guard="warn")
+    assert "above max_partition_share=0.1" in capsys.readouterr().out
+    with pytest.raises(AirflowFailException, match=r"GuardTrippedError.*max_partition_share=0\.1"):
+        run(HudiExpirePartitionsOperator, table, plan_path=plan, guards=tight)
+    with pytest.raises(AirflowFailException, match="on_guard='ignore' is unknown; expected fail or warn"):
+        run(HudiPlanExpiryOperator, table, policies=KEEP_TWO, on_guard="ignore")
+
+
 def test_a_live_writer_is_left_to_the_retries(table: TableBuilder) -> None:
     """It will be gone some time, so the error is not turned into a final one."""
     table.pending(at=datetime.now(UTC) - timedelta(seconds=1))
@@ -265,6 +299,25 @@ def test_the_report_takes_results_and_leaves_out_what_is_missing(table: TableBui
     result = operator.execute(context())
     assert "Trips of the week" in Path(result["report_path"]).read_text()
     assert operator.report_path == result["report_path"]
+
+
+def test_the_report_hands_on_a_picture_and_a_mail(table: TableBuilder) -> None:
+    """The mail is no part of the result, which asset events and the log carry as well."""
+    ti = FakeTaskInstance()
+    result = run(HudiReportOperator, table, given=context(ti=ti))
+    assert Path(result["picture_path"]).read_bytes().startswith(b"\x89PNG")
+    assert result["report_path"] in ti.pushed["mail"]
+    assert set(result) == {"report_path", "picture_path", "summary"}
+    assert run(HudiReportOperator, table, picture="false")["picture_path"] is None
+
+
+def test_a_report_is_written_though_the_arguments_of_the_forecast_are_broken(table: TableBuilder) -> None:
+    """The run that failed by them wants its report."""
+    for arguments in ({"policies": [{"policy": "KEEP_FOREVER"}]}, {"guards": {"no_such_limit": 1}}):
+        page = Path(run(HudiReportOperator, table, picture=False, **arguments)["report_path"]).read_text()
+        assert 'id="expiry"' not in page
+    by = {"policies": KEEP_TWO, "guards": {"clock": "wall"}}
+    assert 'id="expiry"' in Path(run(HudiReportOperator, table, picture=False, **by)["report_path"]).read_text()
 
 
 def test_an_outlet_gets_the_result(table: TableBuilder) -> None:

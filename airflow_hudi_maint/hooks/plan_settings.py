@@ -1,12 +1,13 @@
-"""From an operator's arguments to the core's settings."""
+"""From the arguments of an operator or a command to the core's settings of a plan."""
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
 from airflow_hudi_maint.hooks.arguments import (
+    as_bool,
     as_exact_text,
     as_int,
     as_object,
@@ -19,8 +20,12 @@ from airflow_hudi_maint.hooks.arguments import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airflow_hudi_maint.core.maintenance import DropSettings
     from airflow_hudi_maint.core.model.plan import ClusteringSettings
     from airflow_hudi_maint.core.model.policy import PolicySet
+    from airflow_hudi_maint.core.planning.cleaning import CleanerSettings
     from airflow_hudi_maint.core.planning.expiry import ExpiryGuards
     from airflow_hudi_maint.core.planning.small_files import Worthwhile
 
@@ -41,17 +46,57 @@ def expiry_guards(value: object) -> ExpiryGuards | None:
     from airflow_hudi_maint.core.planning.expiry import ExpiryGuards
 
     given = as_object("guards", value)
-    if not given:
+    return ExpiryGuards.from_json(given) if given else None
+
+
+def fails_on_guard(value: object) -> bool:
+    """Read whether a plan that a guard refuses fails its task."""
+    choice = as_optional_text("on_guard", value) or "fail"
+    if choice not in ("fail", "warn"):
+        raise InvalidSettingError(f"on_guard={value!r} is unknown; expected fail or warn")
+    return choice == "fail"
+
+
+def drop_settings(*, savepoint: object, on_changed: object, approval: object, plan_path: str | None) -> DropSettings:
+    """Read how partitions are dropped; an approval has to be one of the plan at ``plan_path``."""
+    from airflow_hudi_maint.core.maintenance import DropSettings
+
+    choice = as_optional_text("on_changed", on_changed) or "refuse"
+    if choice not in ("refuse", "leave_out"):
+        raise InvalidSettingError(f"on_changed={on_changed!r} is unknown; expected refuse or leave_out")
+    return DropSettings(
+        savepoint=as_bool("savepoint", savepoint),
+        leave_out_changed=choice == "leave_out",
+        approval=_approval(approval, plan_path=plan_path),
+    )
+
+
+def _approval(value: object, *, plan_path: str | None) -> str | None:
+    if is_unset(value):
         return None
-    check_names("guards", given, known=(one.name for one in fields(ExpiryGuards)))
-    for name, one in given.items():
-        if isinstance(one, bool):
-            # Python takes true for 1, the whole table.
-            raise InvalidSettingError(f"guards: {name}={one} is neither a number nor a text; null lifts a limit")
-    try:
-        return ExpiryGuards(**{name: _number_or_text(one) for name, one in given.items()})  # type: ignore[arg-type]
-    except TypeError as error:
-        raise InvalidSettingError(f"guards={dict(given)!r} has a value of a wrong type: {error}") from error
+    given = as_object("approval", value)
+    if given.get("approved") is not True:
+        raise InvalidSettingError(f"approval={dict(given)!r} approves nothing; the plan is not applied")
+    if given.get("plan_path") != plan_path:
+        raise InvalidSettingError(
+            f"the approval is of the plan {given.get('plan_path')!r}, and the plan to apply is {plan_path!r}"
+        )
+    who = given.get("by") or given.get("how") or "unknown"
+    return f"approved by {who} at {given.get('at')}"
+
+
+def cleaner_settings(value: object, *, options: Mapping[str, str]) -> CleanerSettings:
+    """Read what a clean retains: an object with fields of CleanerSettings over what Hudi options say."""
+    from airflow_hudi_maint.core.planning.cleaning import CleanerSettings
+
+    given = as_object("cleaner", value)
+    stated = CleanerSettings.from_options(options)
+    known = ("policy", "commits_retained", "hours_retained", "file_versions_retained")
+    check_names("cleaner", given, known=known)
+    read: dict[str, Any] = {
+        name: one if name == "policy" else as_int(f"cleaner.{name}", one) for name, one in given.items()
+    }
+    return replace(stated, **read)
 
 
 def clustering_settings(
@@ -99,16 +144,5 @@ def partition_paths(value: object) -> tuple[str, ...] | None:
         return None
     paths = as_texts("partitions", value)
     if not paths:
-        raise InvalidSettingError("partitions is an empty list; leave it out to consider every partition")
+        raise InvalidSettingError("partitions is an empty list; leave it out to mean every partition")
     return paths
-
-
-def _number_or_text(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    if is_unset(value):
-        return None
-    try:
-        return float(value)
-    except ValueError:
-        return value
