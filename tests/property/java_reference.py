@@ -1,8 +1,8 @@
 """What ``java.util.Properties`` of Java 17 does, character by character: an oracle for our reader and writer.
 
 It is made from its documentation and from what it was seen to do, and shares nothing with the code under test.
-``tests/spark/test_policies_survive.py`` holds both to a real JVM. One thing is left out: of a backslash alone at the end
-of a file Java makes an entry without key and value.
+``tests/spark/test_policies_survive.py`` holds both to a real JVM. One thing is left out: of a backslash alone at the
+end of a file Java makes an entry without key and value.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def _idle(path: Path) -> Workspace:
 )
 def dropped(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, writer_of: Callable[[int], HudiWriter]
-) -> Iterator[tuple[HudiWriter, Path, list[list[object]], str]]:
+) -> tuple[HudiWriter, Path, list[list[object]], str]:
     """A table whose two oldest days were dropped under a savepoint, its rows of before, and its type."""
     version, table_type = request.param
     writer = writer_of(version)
@@ -57,7 +57,7 @@ def dropped(
         policies=KEEP_FOUR,
         settings=DropSettings(savepoint=True),
     )
-    yield writer, path, before, table_type
+    return writer, path, before, table_type
 
 
 Dropped = tuple[HudiWriter, Path, list[list[object]], str]

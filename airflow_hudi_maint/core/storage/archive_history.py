@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, BinaryIO
@@ -168,38 +168,14 @@ class HistoryArchive:
 
     def _parts(self, file: Entry, *, names: tuple[str, ...]) -> Iterator[list[list[Any]]]:
         """Columns of a file, some rows at a time; a small file is fetched whole, of a large one only these columns."""
-        import pyarrow as pa
-
-        done = 0
-        try:
-            if file.bytes > _WHOLE_BELOW_BYTES:
-                # A broken file and a failing storage look alike here; read as a whole, they do not.
-                with suppress(StorageError, pa.ArrowException), self._open(file) as source:
-                    for part in _columns(source, names=names):
-                        yield part
-                        done += len(part[0])
-                    return
-            data = self._whole(file.name)
-        except FileNotFoundError as error:
-            msg = f"{self._path(file.name)} is missing, though the manifest of the archive names it"
-            raise CorruptTableError(msg) from error
-        try:
-            for part in _columns(io.BytesIO(data), names=names):
-                rest = [values[done:] for values in part]
-                done = max(0, done - len(part[0]))
-                if rest[0]:
-                    yield rest
-        except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-            msg = f"{self._path(file.name)} is no history file that can be read: {error}"
-            raise CorruptTableError(msg) from error
-
-    def _open(self, file: Entry) -> AbstractContextManager[BinaryIO]:
-        return self._storage.open_input(f"{self._folder}/{file.name}")
+        path = f"{self._folder}/{file.name}"
+        data = None if file.bytes > _WHOLE_BELOW_BYTES else self._whole(file.name)
+        return _parts_of(self._storage, path=path, data=data, names=names)
 
     def _whole(self, file_name: str) -> bytes:
         data = self._kept_files.get(file_name)
         if data is None:
-            data = self._storage.read_bytes(f"{self._folder}/{file_name}")
+            data = _fetched(self._storage, path=f"{self._folder}/{file_name}")
             if len(data) + sum(map(len, self._kept_files.values())) > _MOST_KEPT_BYTES:
                 self._kept_files.clear()
             self._kept_files[file_name] = data
@@ -207,6 +183,38 @@ class HistoryArchive:
 
     def _path(self, file_name: str) -> str:
         return self._storage.join(f"{self._folder}/{file_name}")
+
+
+def _parts_of(storage: Storage, *, path: str, data: bytes | None, names: tuple[str, ...]) -> Iterator[list[list[Any]]]:
+    """The columns of a file that is at hand (``data``) or fetched by ranges. No archive is held: it holds this."""
+    import pyarrow as pa
+
+    done = 0
+    if data is None:
+        # A broken file and a failing storage look alike here; read as a whole, they do not.
+        with suppress(StorageError, FileNotFoundError, pa.ArrowException), storage.open_input(path) as source:
+            for part in _columns(source, names=names):
+                yield part
+                done += len(part[0])
+            return
+        data = _fetched(storage, path=path)
+    try:
+        for part in _columns(io.BytesIO(data), names=names):
+            rest = [values[done:] for values in part]
+            done = max(0, done - len(part[0]))
+            if rest[0]:
+                yield rest
+    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        msg = f"{storage.join(path)} is no history file that can be read: {error}"
+        raise CorruptTableError(msg) from error
+
+
+def _fetched(storage: Storage, *, path: str) -> bytes:
+    try:
+        return storage.read_bytes(path)
+    except FileNotFoundError as error:
+        msg = f"{storage.join(path)} is missing, though the manifest of the archive names it"
+        raise CorruptTableError(msg) from error
 
 
 def _columns(source: BinaryIO, *, names: tuple[str, ...]) -> Iterator[list[list[Any]]]:

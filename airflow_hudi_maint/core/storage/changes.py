@@ -165,8 +165,8 @@ def _unexplained(unseen: Unseen, *, timeline: Timeline, watermark: Watermark) ->
     stay. What one undid is gone then without a word. One that undid a write which was never seen matters only for log
     files of that version, which it makes longer.
     """
-    if not watermark.seen:
-        return None
+    if not watermark.seen or any(one.action is Action.RESTORE for one in unseen.instants):
+        return None  # a restore takes instants away, and says enough
     oldest = _oldest_write(timeline) or ""
     gone = {one for one in _gone(timeline, watermark=watermark) if one >= oldest}
     gone -= unseen.undone() if gone else frozenset()

@@ -116,7 +116,9 @@ def _ended(piece: _Piece) -> str:
     text = piece.text if piece.text.endswith(("\n", "\r")) else f"{piece.text}\n"
     content = piece.text.rstrip("\r\n")
     is_comment = content.lstrip(_BLANK).startswith(("#", "!"))
-    return text if is_comment or content == _without_lone_backslash(content) else f"{text}\n"
+    if is_comment or content == _without_lone_backslash(content):
+        return text
+    return f"{text}\n\n" if text.endswith("\r") else f"{text}\n"  # after \r the first one ends the same line
 
 
 def _without_lone_backslash(line: str) -> str:

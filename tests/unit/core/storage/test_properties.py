@@ -63,6 +63,8 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
         ("a=1\na=2\n", {"a": "2"}),
         ("a=1\\", {"a": "1"}),
         ("\\\na=1\n", {"a": "1"}),
+        ("\\\n# no\na=1\n", {"a": "1"}),
+        ("a=1\\\n\\\n#b\n", {"a": "1#b"}),
         ("", {}),
     ],
 )
@@ -107,6 +109,13 @@ def test_changes_leave_the_rest_as_it_stands() -> None:
     changed = file.with_changes(set={"a": "5", "new": "6"}, remove=["c"])
     assert str(changed) == "# by hand\r\n\r\nb = two,\\\r\n  three\r\na=5\nlast=one\nnew=6\n"
     assert str(file.with_changes(set={"b": "two,three"})) == str(file)
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r", "\r\n", "\\", "\\\n", "\\\r", "\\\r\n", "\\\\", "\n# \\", "\n\\"])
+def test_an_entry_is_added_to_a_file_that_ends_anyhow(end: str) -> None:
+    """No backslash at the end takes the new entry for its own line."""
+    file = PropertiesFile.parse(f"a=1{end}")
+    assert parse_properties(str(file.with_changes(set={"b": "2"}))) == {**file.as_dict(), "b": "2"}
 
 
 def test_properties_are_loaded(storage: Storage) -> None:

@@ -79,6 +79,18 @@ def test_commit_that_was_rolled_back_is_missed_though_the_rollback_is_archived(b
     assert f"rolled back {at(3)}, which was complete" in since(builder, first).reason
 
 
+def test_restore_says_why_instants_are_gone(base_path: str, version: int) -> None:
+    """No archive is opened for them."""
+    builder = TableBuilder(base_path=base_path, version=version)
+    builder.commit(at(1), {ONE: [("f1-0", 10)]})
+    builder.commit(at(2), {ONE: [("f1-0", 20)]})
+    first = full(builder)
+    builder.archive(at(2))
+    builder.remove(f"{ONE}/f1-0_0-1-2_{at(2)}.parquet")
+    builder.instant(at(3), "restore", {})
+    assert f"instant {at(3)} (restore, completed) restored the table" in since(builder, first).reason
+
+
 def test_clean_that_is_archived_before_its_commits_needs_no_full_gather(base_path: str, version: int) -> None:
     """What is gone without a word is looked for in the archive."""
     builder = TableBuilder(base_path=base_path, version=version)
