@@ -279,9 +279,7 @@ def test_a_storage_error_in_the_middle_of_a_listing_loses_nothing(plain: Path, m
     ("archive", "message"),
     [("there", r"'day=2026-11-01' .* was changed by 2026"), ("gone", "and the archive lacks 20261130070456403")],
 )
-def test_a_plan_older_than_the_timeline_is_held_against_the_archive(
-    tmp_path: Path, archive: str, message: str
-) -> None:
+def test_a_plan_older_than_the_timeline_is_held_against_the_archive(tmp_path: Path, archive: str, message: str) -> None:
     """What happened between a plan and the start of the active timeline stands in the archive; else the plan goes."""
     young = unpack("v9_cow_young", tmp_path / "a")
     table = tmp_path / "b" / "trips"
