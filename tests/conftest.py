@@ -20,6 +20,7 @@ _TOGETHER = ("spark", "airflow")
 """Tests that share what is dear: Spark sessions, and a database of Airflow's."""
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests of each kind on one worker; Spark's are the longest, so they begin first."""
     for item in items:

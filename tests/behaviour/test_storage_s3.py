@@ -237,6 +237,7 @@ def test_small_reads_share_a_request(s3: S3Server, storage: Storage) -> None:
 
 def test_requests_run_side_by_side_and_no_more_than_allowed(s3: S3Server, bucket: str) -> None:
     """Twelve reads of 0.1 s take three rounds of four, in the four threads of one pool."""
+    others = _threads()  # of tables that other tests keep
     storage = Storage.open(f"s3://{bucket}", storage_options=s3.storage_options, concurrency=4)
     names = [f"file{number}" for number in range(12)]
     s3.put_empty(bucket, names)
@@ -248,12 +249,12 @@ def test_requests_run_side_by_side_and_no_more_than_allowed(s3: S3Server, bucket
     seconds = time.monotonic() - started
 
     assert 0.4 <= seconds < 1.2
-    assert 4 == len(_threads())
+    assert 4 == len(_threads() - others)
     storage.close()
-    assert [] == _threads()
+    assert set() == _threads() - others
     assert [b""] * 2 == storage.read_many(names[:2])
     del storage
-    _wait_for_no_threads()
+    _wait_for_none_but(others)
 
 
 def test_wrong_credentials_show_nowhere(
@@ -280,12 +281,12 @@ def test_a_place_is_opened_by_its_options_alone(s3_place: Place) -> None:
     assert b"1" == s3_place.open("table").read_bytes("file")
 
 
-def _threads() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("hudi-storage")]
+def _threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name.startswith("hudi-storage")}
 
 
-def _wait_for_no_threads() -> None:
+def _wait_for_none_but(others: set[threading.Thread]) -> None:
     deadline = time.monotonic() + 5
-    while _threads() and time.monotonic() < deadline:
+    while _threads() - others and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert [] == _threads()
+    assert set() == _threads() - others

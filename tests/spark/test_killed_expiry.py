@@ -30,7 +30,7 @@ def _replace_commits(workspace: Workspace) -> list[Instant]:
     return [one for one in workspace.table.timeline() if one.action is Action.REPLACE_COMMIT]
 
 
-@pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT])
+@pytest.mark.parametrize("state", [State.REQUESTED, State.INFLIGHT], ids=lambda one: one.name.lower())
 def test_a_drop_that_was_killed_before_its_commit_is_made_by_a_retry(
     table: Path, writer: HudiWriter, state: State
 ) -> None:

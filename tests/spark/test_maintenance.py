@@ -79,6 +79,20 @@ class Maintained:
         )
 
 
+def _expire(table: RegionTable) -> Maintained:
+    """Expire by a policy of each kind, in one drop."""
+    workspace = maintenance.open_workspace(str(table.path))
+    statistics = maintenance.gather_statistics(workspace, now=_now()).statistics
+    asked = Maintained(
+        table=table,
+        before=load_properties(workspace.table.storage),
+        policies=table.policies(),
+        now=table.a_day_between(workspace.table, statistics),
+        reports={},
+    )
+    return replace(asked, reports={"expire": asked.expire(workspace)})
+
+
 @pytest.fixture(
     scope="module",
     params=[
@@ -100,21 +114,14 @@ def maintained(
         writer_of(version), path, table_type=table_type, hive_style=style == "hive", indexed=bool(indexed)
     )
     table.make()
+    expired = _expire(table)
     workspace = maintenance.open_workspace(str(path))
-    statistics = maintenance.gather_statistics(workspace, now=_now()).statistics
-    done = Maintained(
-        table=table,
-        before=load_properties(workspace.table.storage),
-        policies=table.policies(),
-        now=table.a_day_between(workspace.table, statistics),
-        reports={},
-    )
-    reports = {"expire": done.expire(workspace), "expire again": done.expire(_workspace(path))}
+    reports = {**expired.reports, "expire again": expired.expire(_workspace(path))}
     reports["schedule"] = maintenance.schedule_clustering(workspace, now=_now(), settings=SETTINGS, job=JobControl())
     reports["execute"] = maintenance.execute_clustering(
         workspace, now=_now(), job=JobControl(), instants=reports["schedule"].report.instants
     )
-    return replace(done, reports=reports)
+    return replace(expired, reports=reports)
 
 
 def test_each_step_did_its_work(maintained: Maintained) -> None:
@@ -143,8 +150,10 @@ def test_each_policy_says_why(maintained: Maintained) -> None:
     assert ["KEEP_BY_TIME 1 on region=ap/", "KEEP_BY_COUNT 2 on region=eu/"] == [one.policy for one in plan.expired[:2]]
     by_time, by_count, by_size = (entry.reason for entry in plan.expired)
     assert re.fullmatch(r"modified 1\.\d+ days ago, kept 1 day", by_time)
-    assert "1st smallest of 3 values of day, 2 kept" == by_count
-    pattern = r"1st smallest of 3 values of day: it and the newer ones hold [\d.]+ KiB, [\d.]+ KiB kept"
+    assert "1st smallest of 3 values of day under region=eu/, 2 kept" == by_count
+    pattern = (
+        r"1st smallest of 3 values of day under region=us/: it and the newer ones hold [\d.]+ KiB, [\d.]+ KiB kept"
+    )
     assert re.fullmatch(pattern, by_size)
 
 
@@ -201,10 +210,30 @@ def test_zz_hudi_goes_on_writing(maintained: Maintained) -> None:
     Where the table has a record index, the upsert looks the keys up in it: one that still led to a dropped file group
     would fail.
     """
-    table = maintained.table
+    _check_that_hudi_goes_on_writing(maintained)
+
+
+def test_merge_on_read_of_version_8_expires_by_each_policy(
+    writer_of: Callable[[int], HudiWriter], tmp_path: Path
+) -> None:
+    """As on the other versions: one replace commit, the same properties, and its own release goes on writing."""
+    path = tmp_path / "trips"
+    table = RegionTable(writer_of(8), path, table_type="MERGE_ON_READ", hive_style=True, indexed=False)
+    table.make()
+    expired = _expire(table)
+    report = expired.reports["expire"].report
+
+    assert (Outcome.DONE, table.oldest, 1) == (report.outcome, list(report.partitions), len(report.instants))
+    assert table.kept == table.writer.counts(path)
+    assert expired.before == load_properties(_workspace(path).table.storage)
+    _check_that_hudi_goes_on_writing(expired)
+
+
+def _check_that_hudi_goes_on_writing(done: Maintained) -> None:
+    table = done.table
     housekeeping = HOUSEKEEPING | (COMPACTION if table.is_merge_on_read else {})
     back = {**table.kept, table.partition("eu", 1): ROWS_A_COMMIT}
-    (drop,) = maintained.reports["expire"].report.instants
+    (drop,) = done.reports["expire"].report.instants
     changed = table.rows(0, region="us", day=DAYS[1], value=3.0)
 
     table.upsert([*table.rows(0, region="eu", day=DAYS[0]), *changed], **housekeeping)

@@ -12,7 +12,7 @@ import pytest
 from airflow_hudi_maint.core import maintenance
 from airflow_hudi_maint.core.errors import InvalidSettingError, PendingActionError, PlanOutdatedError
 from airflow_hudi_maint.core.maintenance import JobControl, Workspace
-from airflow_hudi_maint.core.model.job import JobHandle, JobRequest
+from airflow_hudi_maint.core.model.job import JobHandle, JobRequest, JobStatus
 from airflow_hudi_maint.core.model.plan import ClusteringSettings
 from airflow_hudi_maint.core.model.policy import PolicySet
 from airflow_hudi_maint.core.model.report import Outcome
@@ -152,6 +152,23 @@ def test_a_write_right_after_the_drop_does_not_turn_it_into_a_failure(table: Tab
     reported = maintenance.expire_partitions(_workspace(table, engine), now=NOW, job=JobControl(), policies=_keep(5))
 
     assert (Outcome.DONE, (at(40),)) == (reported.report.outcome, reported.report.instants)
+
+
+def test_a_job_that_exits_badly_after_its_commit_is_a_success_with_a_warning(table: TableBuilder) -> None:
+    """Exit code 1 and no report, but the drop is on the timeline: the timeline wins, and the report says both."""
+
+    class Exiting(FakeEngine):
+        def status(self, handle: JobHandle) -> JobStatus:
+            return JobStatus.FAILED
+
+        def report(self, handle: JobHandle) -> None:
+            return None
+
+    engine = Exiting(act=_dropping(table, second=40).act)
+    reported = maintenance.expire_partitions(_workspace(table, engine), now=NOW, job=JobControl(), policies=_keep(5))
+
+    assert Outcome.DONE is reported.report.outcome
+    assert any("ended badly" in warning for warning in reported.report.warnings)
 
 
 def test_an_overwrite_that_started_since_is_no_leftover_of_ours(table: TableBuilder) -> None:
