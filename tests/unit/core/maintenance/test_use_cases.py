@@ -36,7 +36,7 @@ from tests.golden.golden import truth, unpack
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 SMALL = ClusteringSettings(target_file_bytes=1024**2, small_file_bytes=64 * 1024, max_group_bytes=2 * 1024**2)
-ANYTHING = ExpiryGuards(max_partition_share=None, max_byte_share=None)
+ANYTHING = ExpiryGuards(max_partition_share=None, max_byte_share=None, max_record_share=None)
 
 
 class NoEngine:
