@@ -5,9 +5,6 @@ PY := .venv/bin/python
 CODE := airflow_hudi_maint benchmarks dags demo scripts tests
 
 .DEFAULT_GOAL := help
-# Two at a time; what shares a Spark session or a database stays together.
-TWO := -n 2 --dist loadgroup
-
 .PHONY: help setup demo test check lint format bench golden constraints clean
 
 help: ## Show these targets
@@ -21,10 +18,16 @@ demo: setup ## Write a Hudi table of 336,776 flights and let the DAG maintain it
 	@$(PY) -m demo.run
 
 test: setup lint ## Run every check and test, with Spark, Hudi and Airflow
-	@$(PY) -m pytest $(TWO)
+	@# Two cores: Spark's tests, which are the longest, run beside all others.
+	@mkdir -p build; \
+	$(PY) -m pytest -m spark > build/spark-tests.log 2>&1 & spark=$$!; \
+	$(PY) -m pytest -m "not spark"; rest=$$?; \
+	wait $$spark; code=$$?; \
+	cat build/spark-tests.log; \
+	test $$code -eq 0 && test $$rest -eq 0
 
 check: setup lint ## Run the fast part: lint, unit, property and storage tests; no JVM, no Airflow server
-	@$(PY) -m pytest tests/unit tests/property tests/behaviour $(TWO) -m "not spark and not airflow and not slow"
+	@$(PY) -m pytest tests/unit tests/property tests/behaviour -n 2 -m "not spark and not airflow and not slow"
 
 lint: setup ## Check style, format, types and the layers
 	@$(PY) -m ruff check $(CODE)
