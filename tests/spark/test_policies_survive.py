@@ -51,7 +51,7 @@ def kept(path: Path) -> list[dict[str, object]]:
     return without_sources(maintenance.show_policies(workspace))
 
 
-@pytest.mark.parametrize(("version", "upgraded_by"), [(6, 9), (8, 9), (9, None)])
+@pytest.mark.parametrize(("version", "upgraded_by"), [(6, 9), (8, None), (9, None)])
 def test_policies_outlive_what_a_release_does(
     version: int, upgraded_by: int | None, tmp_path: Path, writer_of: Callable[[int], HudiWriter]
 ) -> None:
