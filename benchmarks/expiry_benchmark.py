@@ -10,13 +10,12 @@ paths, as statistics have them.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from measure import Line, median_of, print_lines, ratio, report_sample, run_sample
+from measure import Line, finish, median_of, ratio, report_sample, run_sample
 
 if TYPE_CHECKING:
     from airflow_hudi_maint.core.model.policy import PolicySet
@@ -199,8 +198,7 @@ def main() -> None:
         child(chosen.child, shape=chosen.shape, count=chosen.partitions)
         return
     lines = measure(partitions=chosen.partitions, many=chosen.many, rounds=chosen.rounds)
-    print_lines(lines)
-    sys.exit(not all(one.is_met for one in lines))
+    finish(lines)
 
 
 if __name__ == "__main__":

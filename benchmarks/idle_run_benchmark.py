@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from measure import Line, Sample, median_of, print_lines, report_sample, run_sample
+from measure import Line, Sample, finish, median_of, report_sample, run_sample
 from synthetic_table import write_table
 
 if TYPE_CHECKING:
@@ -125,8 +125,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="hudi-bench-") as text:
         folder = Path(text)
         lines = measure(chosen.table or like_the_demo(folder), folder=folder, rounds=chosen.rounds)
-    print_lines(lines)
-    sys.exit(not all(one.is_met for one in lines))
+    finish(lines)
 
 
 def like_the_demo(folder: Path) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from measure import Line, Sample, median_of, peak_bytes_of, print_lines, report_sample, run_sample
+from measure import Line, Sample, finish, median_of, peak_bytes_of, report_sample, run_sample
 from statistics_benchmark import LOADED, gather
 from synthetic_table import RECENT_PARTITIONS, write_table
 
@@ -134,8 +134,7 @@ def main() -> None:
             if not chosen.table:
                 write_table(base, partitions=2000, files=20, commits=500, recent=RECENT_PARTITIONS)
             lines = measure(base, bundle=bundle, rounds=chosen.rounds)
-        print_lines(lines)
-        sys.exit(not all(one.is_met for one in lines))
+        finish(lines)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from measure import ROOT, Line, Sample, median_of, print_lines, ratio, report_sample, run_sample
+from measure import ROOT, Line, Sample, finish, median_of, ratio, report_sample, run_sample
 from synthetic_table import write_table
 
 if TYPE_CHECKING:
@@ -178,8 +178,7 @@ def main() -> None:
         return
     sys.path.insert(0, str(ROOT))
     lines = measure(chosen)
-    print_lines(lines)
-    sys.exit(not all(one.is_met for one in lines))
+    finish(lines)
 
 
 if __name__ == "__main__":

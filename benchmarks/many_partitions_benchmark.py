@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from measure import Line, Sample, median_of, print_lines, ratio, report_sample, run_sample
+from measure import Line, Sample, finish, median_of, ratio, report_sample, run_sample
 from statistics_benchmark import LOADED, NEW_COMMITS, NOW
 from synthetic_table import RECENT_PARTITIONS, add_commits, write_table
 
@@ -160,8 +160,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(prefix="hudi-bench-") as folder:
         lines = measure(chosen, folder=Path(folder))
-    print_lines(lines)
-    sys.exit(not all(one.is_met for one in lines))
+    finish(lines)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 _TO_BYTES = 1 if sys.platform == "darwin" else 1024
@@ -87,6 +87,12 @@ def print_lines(lines: Sequence[Line]) -> None:
     print("\n| line | measured | limit | |\n|---|---:|---:|---|")
     for one in lines:
         print(one)
+
+
+def finish(lines: Sequence[Line]) -> NoReturn:
+    """Print figures and limits, and end: with 1 when a limit is not kept."""
+    print_lines(lines)
+    sys.exit(not all(one.is_met for one in lines))
 
 
 def _cpu_seconds() -> float:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from measure import Line, Sample, median_of, print_lines, ratio, report_sample, run_sample
+from measure import Line, Sample, finish, median_of, ratio, report_sample, run_sample
 from synthetic_table import RECENT_PARTITIONS, add_commits, write_table
 
 if TYPE_CHECKING:
@@ -160,8 +160,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(prefix="hudi-bench-") as folder:
         lines = measure(chosen, folder=Path(folder))
-    print_lines(lines)
-    sys.exit(not all(one.is_met for one in lines))
+    finish(lines)
 
 
 if __name__ == "__main__":

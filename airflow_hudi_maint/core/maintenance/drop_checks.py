@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from airflow_hudi_maint.core.errors import PendingActionError, PlanOutdatedError
 from airflow_hudi_maint.core.maintenance.expiry_planning import make_expiry_plan, table_policies
 from airflow_hudi_maint.core.maintenance.steps import changes_since
-from airflow_hudi_maint.core.model.commit import Operation
 from airflow_hudi_maint.core.model.expiry_guards import ExpiryClock
 from airflow_hudi_maint.core.model.plan import Decision
 from airflow_hudi_maint.core.planning.policy_diff import diff_policies
@@ -65,7 +64,7 @@ class DropChecks:
         changed: dict[str, PlanOutdatedError] = {}
         for instant, metadata in sorted(changes.items(), key=lambda item: item[0].ordering_time):
             touched = metadata.touched_partitions & planned
-            if metadata.operation == Operation.DELETE_PARTITION:
+            if metadata.drops_partitions:
                 dropped.update(dict.fromkeys(touched - changed.keys(), instant.requested_time))
             # What is written to a partition after its drop is new data, and none of this plan's business.
             elif not metadata.rewrites_only and (new := touched - dropped.keys()):

@@ -21,9 +21,8 @@ from airflow_hudi_maint.core.maintenance.steps import (
     write_step_report,
 )
 from airflow_hudi_maint.core.maintenance.table_arguments import writer_arguments
-from airflow_hudi_maint.core.maintenance.undo import window_of
-from airflow_hudi_maint.core.model.commit import CommitMetadata, Operation
-from airflow_hudi_maint.core.model.instant import WRITE_ACTIONS, Action, Instant
+from airflow_hudi_maint.core.maintenance.undo import PartitionDropped, dropped_partitions, window_of
+from airflow_hudi_maint.core.model.instant import WRITE_ACTIONS, Action
 from airflow_hudi_maint.core.model.job import JobKind, JobTotals
 from airflow_hudi_maint.core.model.plan import ExpiryEntry, ExpiryPlan
 from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
@@ -166,11 +165,9 @@ class PartitionDrop:
         after = table.timeline()
         drops = self._drops(after, before=timeline)
         self._check_empty(run.names, timeline=after, drops=drops)
-        instants = tuple(sorted({*run.dropped.values(), *(one.requested_time for one in drops)}))
+        instants = tuple(sorted({*run.dropped.values(), *(one.instant.requested_time for one in drops)}))
         gone = self._entries((*run.names, *run.dropped))
-        window = window_of(
-            self.workspace.table, after, _first(drops), settings=self.settings.cleaner_of(self.workspace)
-        )
+        window = window_of(table, after, drops[0].instant, settings=self.settings.cleaner_of(self.workspace))
         message = (
             f"Dropped {counted(len(gone), 'partition')} at {', '.join(instants)}; {human_bytes(_bytes(gone))} will be "
             f"reclaimed when Hudi's cleaner passes, and {window}"
@@ -235,30 +232,23 @@ class PartitionDrop:
         planner.check_guards(again.plan, self.guards, path=self.path)
         return stays
 
-    def _drops(self, timeline: Timeline, *, before: Timeline) -> dict[Instant, CommitMetadata]:
-        """The drops of partitions that completed after ``before``."""
-        seen = before.completed_times
-        new = [
-            one for one in timeline.completed if one.action is Action.REPLACE_COMMIT and one.requested_time not in seen
-        ]
-        pairs = zip(new, self.workspace.table.commit_metadata_of(new), strict=True)
-        return {instant: metadata for instant, metadata in pairs if metadata.operation == Operation.DELETE_PARTITION}
+    def _drops(self, timeline: Timeline, *, before: Timeline) -> tuple[PartitionDropped, ...]:
+        """The drops of partitions that completed after ``before``, oldest first."""
+        return dropped_partitions(self.workspace.table, timeline, seen=before.completed_times)
 
-    def _are_dropped(self, files: Mapping[str, set[str]], *, drops: Mapping[Instant, CommitMetadata]) -> bool:
+    def _are_dropped(self, files: Mapping[str, set[str]], *, drops: Sequence[PartitionDropped]) -> bool:
         """Whether the drops replaced every one of these file groups, by partition."""
         replaced: dict[str, set[str]] = {}
-        for metadata in drops.values():
-            for partition, file_ids in metadata.replaced.items():
+        for drop in drops:
+            for partition, file_ids in drop.replaced.items():
                 replaced.setdefault(partition, set()).update(file_ids)
         return all(file_ids <= replaced.get(partition, set()) for partition, file_ids in files.items())
 
-    def _check_empty(
-        self, names: Sequence[str], *, timeline: Timeline, drops: Mapping[Instant, CommitMetadata]
-    ) -> None:
+    def _check_empty(self, names: Sequence[str], *, timeline: Timeline, drops: Sequence[PartitionDropped]) -> None:
         """Raise VerificationError when a dropped partition still shows files that are older than the drop."""
         view = self.workspace.table.view(timeline, partitions=names, listing="directory")
         # Each by its own drop: what was written to one while others were still dropped is new data.
-        last = {path: one.requested_time for one in sorted(drops, key=_requested) for path in drops[one].replaced}
+        last = {path: one.instant.requested_time for one in drops for path in one.replaced}
         for name in view.partition_paths:
             old = [one for one in view.latest_slices(name) if one.base_instant <= last.get(name, "")]
             if old:
@@ -268,7 +258,7 @@ class PartitionDrop:
                 )
 
     def _new_rows_gone(
-        self, drops: Mapping[Instant, CommitMetadata], *, timeline: Timeline, before: Timeline
+        self, drops: Sequence[PartitionDropped], *, timeline: Timeline, before: Timeline
     ) -> tuple[str, ...]:
         """Name the writes after ``before`` whose rows went with a drop.
 
@@ -277,7 +267,7 @@ class PartitionDrop:
         """
         seen = before.completed_times
         new = [one for one in timeline.completed if one.action in WRITE_ACTIONS and one.requested_time not in seen]
-        gone = {(path, one) for drop in drops.values() for path, file_ids in drop.replaced.items() for one in file_ids}
+        gone = {(path, one) for drop in drops for path, file_ids in drop.replaced.items() for one in file_ids}
         found = []
         for instant, metadata in zip(new, self.workspace.table.commit_metadata_of(new), strict=True):
             lost = {path for path, stats in metadata.written.items() for one in stats if (path, one.file_id) in gone}
@@ -347,14 +337,6 @@ class PartitionDrop:
         )
 
 
-def _requested(instant: Instant) -> str:
-    return instant.requested_time
-
-
-def _first(drops: Mapping[Instant, CommitMetadata]) -> Instant:
-    return min(drops, key=_requested)
-
-
 def _said_blocked(entries: Sequence[ExpiryEntry]) -> Iterator[str]:
     for one in entries[:_BLOCKED_SAID]:
         yield f"{one.partition_path} is not dropped: {one.reason}"
@@ -367,7 +349,7 @@ def _bytes(entries: Collection[ExpiryEntry]) -> int:
     return sum(entry.total_bytes for entry in entries)
 
 
-def _beyond(drops: Mapping[Instant, CommitMetadata], *, names: Collection[str]) -> tuple[str, ...]:
+def _beyond(drops: Sequence[PartitionDropped], *, names: Collection[str]) -> tuple[str, ...]:
     """Name what went although it was not asked for; nothing should."""
-    gone = sorted({path for metadata in drops.values() for path in metadata.replaced} - set(names))
+    gone = sorted({path for drop in drops for path in drop.replaced} - set(names))
     return (f"dropped as well, and not by this plan: {', '.join(gone)}",) if gone else ()

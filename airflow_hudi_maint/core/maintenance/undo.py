@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -59,14 +59,18 @@ class PartitionDropped:
     replaced: Mapping[str, tuple[str, ...]]
 
 
-def dropped_partitions(table: HudiTable, timeline: Timeline) -> tuple[PartitionDropped, ...]:
-    """The drops of partitions that are on the active timeline, oldest first."""
-    replacing = [one for one in timeline.completed if one.action is Action.REPLACE_COMMIT]
+def dropped_partitions(
+    table: HudiTable, timeline: Timeline, *, seen: Collection[str] = ()
+) -> tuple[PartitionDropped, ...]:
+    """The drops of partitions on the active timeline, oldest first; ``seen`` are instants that do not count."""
+    replacing = [
+        one for one in timeline.completed if one.action is Action.REPLACE_COMMIT and one.requested_time not in seen
+    ]
     pairs = zip(replacing, table.commit_metadata_of(replacing), strict=True)
     return tuple(
         PartitionDropped(instant=instant, replaced=metadata.replaced)
         for instant, metadata in pairs
-        if _is_drop(metadata)
+        if metadata.drops_partitions
     )
 
 
@@ -170,7 +174,13 @@ class _Restore:
     @cached_property
     def restored(self) -> dict[str, str]:
         """Partitions that a restore of ours brought back since the drop, with its instant."""
-        return self._restored(self.timeline)
+        found: dict[str, str] = {}
+        for instant, metadata in self._later_then:
+            if self._is_restore(metadata):
+                found.update(dict.fromkeys(metadata.written, instant.requested_time))
+            else:  # restored, and dropped again: not there any more
+                found = {path: time for path, time in found.items() if path not in metadata.replaced}
+        return found
 
     @property
     def remaining(self) -> tuple[str, ...]:
@@ -203,11 +213,11 @@ class _Restore:
 
     def apply(self, job: JobControl, *, retried: bool) -> StepReported:
         self._check_files()
-        names, before = self.remaining, self._restores(self.timeline)
+        names, before = self.remaining, self._restores(self._later_then)
         step_job = StepJob(
             kind=JobKind.RESTORE_PARTITIONS,
             arguments=self._arguments(names),
-            completed=lambda fresh: bool(self._restores(fresh) - before),
+            completed=lambda fresh: bool(self._restores(self._later(fresh)) - before),
             ignore=self._own_leftovers(retried=retried),
         )
         outcome, warnings = run_step_job(self.workspace, step_job, timeline=self.timeline, job=job)
@@ -215,7 +225,7 @@ class _Restore:
         if not rows:
             warnings += ("the job left no comparison of rows: compare them with the table's owner",)
         records = self._compare(rows)
-        instants = tuple(sorted(self._restores(self.workspace.table.timeline()) - before))
+        instants = tuple(sorted(self._restores(self._later(self.workspace.table.timeline())) - before))
         empty = [str(row["partition"]) for row in rows if not int(str(row["records_then"]))]
         if empty:
             warnings += (f"no row came back to {some_of(empty)}: there was none as of {self.window.as_of}",)
@@ -267,22 +277,18 @@ class _Restore:
         """The commits after the drop that restored it or dropped partitions again."""
         later = [one for one in data_commits(timeline) if one.requested_time > self.drop]
         pairs = zip(later, self.workspace.table.commit_metadata_of(later), strict=True)
-        return tuple(pair for pair in pairs if self._is_restore(pair[1]) or _is_drop(pair[1]))
+        return tuple(pair for pair in pairs if self._is_restore(pair[1]) or pair[1].drops_partitions)
 
     def _is_restore(self, metadata: CommitMetadata) -> bool:
         return metadata.restores == self.drop
 
-    def _restores(self, timeline: Timeline) -> frozenset[str]:
-        return frozenset(one.requested_time for one, metadata in self._later(timeline) if self._is_restore(metadata))
+    @cached_property
+    def _later_then(self) -> tuple[tuple[Instant, CommitMetadata], ...]:
+        """Those that were there before this restore."""
+        return self._later(self.timeline)
 
-    def _restored(self, timeline: Timeline) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for instant, metadata in self._later(timeline):
-            if self._is_restore(metadata):
-                found.update(dict.fromkeys(metadata.written, instant.requested_time))
-            else:  # restored, and dropped again: not there any more
-                found = {path: time for path, time in found.items() if path not in metadata.replaced}
-        return found
+    def _restores(self, later: Iterable[tuple[Instant, CommitMetadata]]) -> frozenset[str]:
+        return frozenset(one.requested_time for one, metadata in later if self._is_restore(metadata))
 
     def _own_leftovers(self, *, retried: bool) -> tuple[str, ...]:
         """Writes that an earlier, ended try of this restore left pending: Hudi rolls them back before it writes.
@@ -348,10 +354,6 @@ class _Restore:
                 warnings=warnings,
             ),
         )
-
-
-def _is_drop(metadata: CommitMetadata) -> bool:
-    return metadata.operation == Operation.DELETE_PARTITION
 
 
 def _textual_columns(table: HudiTable, names: Sequence[str]) -> tuple[str, ...]:

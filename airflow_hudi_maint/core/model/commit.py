@@ -61,6 +61,11 @@ class CommitMetadata:
         """Whether the instant moved rows without changing them (clustering, compaction)."""
         return self.operation in REWRITE_OPERATIONS
 
+    @property
+    def drops_partitions(self) -> bool:
+        """Whether the instant dropped whole partitions."""
+        return self.operation == Operation.DELETE_PARTITION
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollbackMetadata:
