@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from airflow_hudi_maint.core.maintenance.cleaning import clean
-from airflow_hudi_maint.core.maintenance.clustering import (
+from airflow_hudi_maint.core.maintenance.clustering_planning import (
     PlannedClustering,
-    compact_small_files,
     plan_clustering,
     plan_small_files,
-    schedule_clustering,
 )
 from airflow_hudi_maint.core.maintenance.dropping import DropSettings
 from airflow_hudi_maint.core.maintenance.execution import execute_clustering
@@ -32,6 +30,8 @@ from airflow_hudi_maint.core.maintenance.policies import (
 from airflow_hudi_maint.core.maintenance.policy_trials import PolicyReplay, explain_partition, replay_statistics
 from airflow_hudi_maint.core.maintenance.report import WrittenReport, write_report
 from airflow_hudi_maint.core.maintenance.savepoints import release_savepoints
+from airflow_hudi_maint.core.maintenance.scheduling import schedule_clustering
+from airflow_hudi_maint.core.maintenance.small_files import compact_small_files
 from airflow_hudi_maint.core.maintenance.statistics import Gathered, gather_statistics
 from airflow_hudi_maint.core.maintenance.steps import StepReported
 from airflow_hudi_maint.core.maintenance.undo import restore_partitions

@@ -11,6 +11,7 @@ from airflow_hudi_maint.core.errors import InvalidSettingError
 from airflow_hudi_maint.core.model.document import JsonObject, checked_document
 from airflow_hudi_maint.core.model.expiry_plan import ExpiryEntry, ExpiryPlan
 from airflow_hudi_maint.core.model.plan_basis import Decision, PlanBasis, broken_plan
+from airflow_hudi_maint.core.model.rewrite_group import PlannedGroup, PlannedInput
 
 __all__ = [
     "ClusteringEntry",
@@ -21,6 +22,8 @@ __all__ = [
     "ExpiryPlan",
     "Layout",
     "PlanBasis",
+    "PlannedGroup",
+    "PlannedInput",
 ]
 
 
@@ -97,16 +100,33 @@ class ClusteringSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusteringEntry:
-    """One partition in a clustering plan: its eligible file groups, and the groups that Hudi is expected to make."""
+    """One partition in a clustering plan, with the groups that its eligible file slices make."""
 
     partition_path: str
     decision: Decision
     reason: str
-    file_ids: tuple[str, ...] = ()
-    input_bytes: int = 0
-    group_count: int = 0
-    output_file_count: int = 0
+    groups: tuple[PlannedGroup, ...] = ()
     blocked_by: str | None = None
+
+    @property
+    def file_ids(self) -> tuple[str, ...]:
+        """The file groups that are rewritten."""
+        return tuple(one.file_id for group in self.groups for one in group.inputs)
+
+    @property
+    def input_bytes(self) -> int:
+        """The bytes that are read."""
+        return sum(group.input_bytes for group in self.groups)
+
+    @property
+    def group_count(self) -> int:
+        """How many groups there are."""
+        return len(self.groups)
+
+    @property
+    def output_file_count(self) -> int:
+        """How many files are expected to come out."""
+        return sum(group.output_file_count for group in self.groups)
 
     def to_json(self) -> JsonObject:
         """The row of the JSON document."""
@@ -114,10 +134,9 @@ class ClusteringEntry:
             "partition": self.partition_path,
             "decision": str(self.decision),
             "reason": self.reason,
-            "file_ids": list(self.file_ids),
             "input_bytes": self.input_bytes,
-            "groups": self.group_count,
             "output_files": self.output_file_count,
+            "groups": [group.to_json() for group in self.groups],
             "blocked_by": self.blocked_by,
         }
 
@@ -128,10 +147,7 @@ class ClusteringEntry:
             partition_path=row["partition"],
             decision=Decision(row["decision"]),
             reason=row["reason"],
-            file_ids=tuple(row["file_ids"]),
-            input_bytes=row["input_bytes"],
-            group_count=row["groups"],
-            output_file_count=row["output_files"],
+            groups=tuple(PlannedGroup.from_json(one, partition_path=row["partition"]) for one in row["groups"]),
             blocked_by=row["blocked_by"],
         )
 
@@ -144,7 +160,7 @@ class ClusteringPlan:
     """
 
     KIND: ClassVar[str] = "clustering-plan"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
 
     basis: PlanBasis
     settings: ClusteringSettings

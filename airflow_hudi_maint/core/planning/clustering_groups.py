@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from airflow_hudi_maint.core.model.file_slice import FileSlice
-from airflow_hudi_maint.core.model.plan import ClusteringSettings
+from airflow_hudi_maint.core.model.plan import ClusteringSettings, PlannedGroup, PlannedInput
 
 ASSUMED_BASE_FILE_BYTES = 120 * 1024 * 1024
 """What Hudi takes for a slice without base file: the default of ``hoodie.parquet.max.file.size``."""
@@ -32,6 +32,14 @@ class ClusteringGroup:
     def input_bytes(self) -> int:
         """The bytes that are read: base and log files."""
         return sum(one.total_bytes for one in self.slices)
+
+    def planned(self, partition_path: str) -> PlannedGroup:
+        """The group as a plan holds it: files by name."""
+        return PlannedGroup(
+            partition_path=partition_path,
+            inputs=tuple(map(PlannedInput.of, self.slices)),
+            output_file_count=self.output_file_count,
+        )
 
 
 def packing_bytes(file_slice: FileSlice) -> int:

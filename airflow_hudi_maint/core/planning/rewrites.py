@@ -157,10 +157,7 @@ def _chosen(candidate: Candidate, settings: ClusteringSettings, *, note: str = "
         partition_path=candidate.partition_path,
         decision=Decision.CLUSTER,
         reason=f"{_gain(candidate, settings)}{note}",
-        file_ids=tuple(one.file_id for group in candidate.groups for one in group.slices),
-        input_bytes=candidate.input_bytes,
-        group_count=len(candidate.groups),
-        output_file_count=candidate.output_file_count,
+        groups=tuple(group.planned(candidate.partition_path) for group in candidate.groups),
     )
 
 

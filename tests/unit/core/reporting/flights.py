@@ -11,6 +11,8 @@ from airflow_hudi_maint.core.model.plan import (
     ExpiryEntry,
     ExpiryPlan,
     PlanBasis,
+    PlannedGroup,
+    PlannedInput,
 )
 from airflow_hudi_maint.core.model.policy import PolicyKind, PolicySet, TTLPolicy
 from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
@@ -106,10 +108,16 @@ def clustering_entry(path: str) -> ClusteringEntry:
         partition_path=path,
         decision=Decision.CLUSTER,
         reason="4 files below 700 KiB fit into 1",
-        file_ids=tuple(f"{path}-{index}" for index in range(4)),
-        input_bytes=sum(sizes_before(path)),
-        group_count=1,
-        output_file_count=1,
+        groups=(
+            PlannedGroup(
+                partition_path=path,
+                inputs=tuple(
+                    PlannedInput(file_id=f"{path}-{index}", base_file_name=f"{path}-{index}.parquet", base_bytes=size)
+                    for index, size in enumerate(sizes_before(path))
+                ),
+                output_file_count=1,
+            ),
+        ),
     )
 
 

@@ -1,14 +1,13 @@
-"""Plan, schedule and execute clustering; compact small files with it."""
+"""Put a clustering plan on the timeline."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_hudi_maint.core.errors import EngineError, PendingActionError, UnsupportedTableError
-from airflow_hudi_maint.core.maintenance.execution import execute_clustering
+from airflow_hudi_maint.core.errors import EngineError, PendingActionError
+from airflow_hudi_maint.core.maintenance.clustering_planning import PlannedClustering, describe, plan_clustering
 from airflow_hudi_maint.core.maintenance.ownership import (
     forget_asked,
     overlaps,
@@ -30,13 +29,7 @@ from airflow_hudi_maint.core.model.commit import PendingPlan, PlanKind
 from airflow_hudi_maint.core.model.job import JobKind
 from airflow_hudi_maint.core.model.plan import ClusteringPlan, ClusteringSettings
 from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
-from airflow_hudi_maint.core.model.units import human_bytes
 from airflow_hudi_maint.core.planning.clustering import clustering_options
-from airflow_hudi_maint.core.planning.clustering import plan_clustering as plan_clustering_slices
-from airflow_hudi_maint.core.planning.small_files import Worthwhile, plan_small_file_compaction
-from airflow_hudi_maint.core.storage.changes import watermark_of
-from airflow_hudi_maint.core.storage.schema import table_schema
-from airflow_hudi_maint.core.storage.table import HudiTable
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -45,86 +38,6 @@ if TYPE_CHECKING:
     from airflow_hudi_maint.core.model.document import JsonMapping
 
 _NAMES_SHOWN = 5
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlannedClustering:
-    """A clustering plan of ours (not yet Hudi's), and the file that holds it."""
-
-    plan: ClusteringPlan
-    path: str
-
-
-def plan_clustering(
-    workspace: Workspace, *, now: datetime, settings: ClusteringSettings, partitions: Collection[str] | None = None
-) -> PlannedClustering:
-    """Plan which partitions are clustered and write the plan; changes nothing on the table.
-
-    Raises UnknownColumnError for a sort column, and UnknownPartitionError for a partition, that the table lacks.
-    """
-    return _plan(workspace, now=now, settings=settings, partitions=partitions, planner=plan_clustering_slices)
-
-
-def plan_small_files(
-    workspace: Workspace,
-    *,
-    now: datetime,
-    settings: ClusteringSettings,
-    partitions: Collection[str] | None = None,
-    worthwhile: Worthwhile | None = None,
-) -> PlannedClustering:
-    """Plan which partitions have small files that are worth rewriting, without a sort; changes nothing on the table."""
-    planner = partial(plan_small_file_compaction, worthwhile=worthwhile or Worthwhile())
-    return _plan(workspace, now=now, settings=settings, partitions=partitions, planner=planner)
-
-
-def _plan(
-    workspace: Workspace,
-    *,
-    now: datetime,
-    settings: ClusteringSettings,
-    partitions: Collection[str] | None,
-    planner: Callable[..., ClusteringPlan],
-) -> PlannedClustering:
-    table = workspace.table
-    _check_format(table)
-    timeline = table.timeline()
-    if settings.sort_columns:
-        table_schema(table, timeline=timeline).check_columns(settings.sort_columns)
-    view = table.view(timeline)
-    if partitions is not None:
-        table.check_partitions(partitions, known=view.partition_paths)
-    plan = planner(
-        {path: view.merged_slices(path) for path in view.partition_paths},
-        settings,
-        basis=workspace.basis(watermark_of(timeline), now=now),
-        partitions=partitions,
-    )
-    path = workspace.documents.write_kept(
-        "plans", stem=f"{plan.basis.base_instant}-{plan.purpose}", document=plan.to_json()
-    )
-    workspace.log(_describe(plan))
-    return PlannedClustering(plan=plan, path=path)
-
-
-def _check_format(table: HudiTable) -> None:
-    if table.config.base_file_format != "PARQUET":
-        msg = (
-            f"Table {table.base_path} has base files of format {table.config.base_file_format}; only tables of Parquet "
-            "files are clustered and have small files rewritten. Statistics and expiry take this table, too"
-        )
-        raise UnsupportedTableError(msg)
-
-
-def _describe(plan: ClusteringPlan) -> str:
-    files = sum(len(entry.file_ids) for entry in plan.chosen)
-    size = sum(entry.input_bytes for entry in plan.chosen)
-    outputs = sum(entry.output_file_count for entry in plan.chosen)
-    return (
-        f"{plan.purpose.capitalize()} plan on {plan.basis.base_instant}: "
-        f"{len(plan.chosen)} of {len(plan.entries)} partitions, "
-        f"{files} files ({human_bytes(size)}) into about {outputs}, in {plan.group_count} groups"
-    )
 
 
 def schedule_clustering(
@@ -147,24 +60,25 @@ def schedule_clustering(
     ours = pending_of_ours(workspace, workspace.table.timeline())
     forget_asked(workspace)
     planned = plan_clustering(workspace, now=now, settings=settings, partitions=partitions)
-    return _schedule(workspace, planned, ours=ours, job=job, dry_run=dry_run)
+    return schedule_planned(workspace, planned, ours=ours, job=job, dry_run=dry_run)
 
 
-def _schedule(
+def schedule_planned(
     workspace: Workspace, planned: PlannedClustering, *, ours: tuple[PendingPlan, ...], job: JobControl, dry_run: bool
 ) -> StepReported:
+    """Put a plan of ours on the timeline, unless it is a dry run, chooses nothing or is there already as ``ours``."""
     run = _Scheduling(workspace=workspace, plan=planned.plan, path=planned.path, ours=ours)
     if dry_run:
         timeline = workspace.table.timeline()
         warnings = objections(lambda: check_writable(workspace, timeline=timeline)) if planned.plan.chosen else ()
-        message = f"Dry run, nothing was scheduled: {_describe(planned.plan)}"
+        message = f"Dry run, nothing was scheduled: {describe(planned.plan)}"
         return run.report(Outcome.DRY_RUN, message, warnings=warnings)
     if planned.plan.chosen:
         return run.apply(job)
     if ours:
         names = ", ".join(plan.instant.requested_time for plan in ours)
         return run.report(Outcome.ALREADY_DONE, f"Already scheduled and pending: {names}")
-    return run.report(Outcome.NOTHING_TO_DO, f"Nothing to cluster: {_describe(planned.plan)}")
+    return run.report(Outcome.NOTHING_TO_DO, f"Nothing to cluster: {describe(planned.plan)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,41 +184,3 @@ class _Scheduling:
                 warnings=(*self.plan.warnings, *warnings),
             ),
         )
-
-
-def compact_small_files(
-    workspace: Workspace,
-    *,
-    now: datetime,
-    settings: ClusteringSettings,
-    job: JobControl,
-    partitions: Collection[str] | None = None,
-    worthwhile: Worthwhile | None = None,
-    dry_run: bool = False,
-) -> StepReported:
-    """Rewrite small files into larger ones: schedule and execute clustering without a sort, where it is worthwhile.
-
-    A second run finds nothing and starts no Spark. Raises as :func:`schedule_clustering` and
-    :func:`airflow_hudi_maint.core.maintenance.execute_clustering` do.
-    """
-    settle_previous(workspace, job)
-    ours = pending_of_ours(workspace, workspace.table.timeline())
-    forget_asked(workspace)
-    planned = plan_small_files(workspace, now=now, settings=settings, partitions=partitions, worthwhile=worthwhile)
-    scheduled = _schedule(workspace, planned, ours=ours, job=job, dry_run=dry_run)
-    if scheduled.report.outcome in (Outcome.DRY_RUN, Outcome.NOTHING_TO_DO):
-        return _as_compaction(workspace, scheduled.report)
-    executed = execute_clustering(workspace, now=now, job=job, instants=scheduled.report.instants)
-    return _as_compaction(workspace, executed.report, before=(scheduled.report,))
-
-
-def _as_compaction(workspace: Workspace, report: StepReport, *, before: Sequence[StepReport] = ()) -> StepReported:
-    """The last step's report under the name that users know, with what the earlier ones said."""
-    compacted = replace(
-        report,
-        step=Step.COMPACT_SMALL_FILES,
-        plan_path=next((one.plan_path for one in before), report.plan_path),
-        engine_seconds=report.engine_seconds + sum(one.engine_seconds for one in before),
-        warnings=(*(warning for one in before for warning in one.warnings), *report.warnings),
-    )
-    return write_step_report(workspace, compacted)
