@@ -29,18 +29,23 @@ def get_provider_info() -> dict[str, Any]:
             "operators",
             "statistics",
             "health",
+            "diagnosis",
             "ttl",
             "expiry",
             "approval",
             "undo",
             "clean",
             "clustering",
+            "cluster",
+            "compaction",
+            "resolve",
             "small_files",
+            "merge",
             "report",
         ),
-        "sensors": _modules("sensors", "commit", "idle", "undo"),
+        "sensors": _modules("sensors", "commit", "idle", "undo", "pending", "small_files"),
         "hooks": _modules("hooks", "hudi"),
-        "triggers": _modules("triggers", "timeline"),
+        "triggers": _modules("triggers", "job", "small_files", "timeline"),
         "connection-types": [_connection_type()],
         "extra-links": [f"{_PACKAGE}.links.report.HudiReportLink"],
         "cli": [f"{_PACKAGE}.cli.definition.get_hudi_cli_commands"],
@@ -110,13 +115,30 @@ def _engine_fields() -> dict[str, Any]:
     return {
         "engine": _field(
             "Engine",
-            {"type": "string", "enum": ["local"], "default": "local"},
-            "How Spark jobs run: local starts Spark in a process beside the task.",
+            {"type": "string", "enum": ["local", "spark_submit", "livy"], "default": "local"},
+            "How Spark jobs run: in a process beside the task, on a cluster by spark-submit, or by Livy.",
+        ),
+        "spark_conn_id": _field(
+            "Spark connection", _OPTIONAL_TEXT, "Id of the connection of type spark, for the engine spark_submit."
+        ),
+        "livy_conn_id": _field("Livy connection", _OPTIONAL_TEXT, "Id of the connection of type livy."),
+        "spark_home": _field("SPARK_HOME", _OPTIONAL_TEXT, "Installation of Spark; empty for that of pyspark."),
+        "rest_url": _field(
+            "REST address", _OPTIONAL_TEXT, "Of the master's REST server or of YARN's resource manager (cluster mode)."
+        ),
+        "ui_url": _field("Master's page", _OPTIONAL_TEXT, "Address of the master's web page, if not on port 8080."),
+        "code_url": _field(
+            "Jobs on the cluster", _OPTIONAL_TEXT, "Where the cluster has jobs.zip; empty to leave it by the table."
         ),
         "bundle": _field(
             "Hudi bundle",
             _OPTIONAL_TEXT,
             "Maven coordinate or path of a jar; empty for the default of this release.",
+        ),
+        "packages": _field(
+            "Packages (JSON)",
+            {"type": ["array", "null"], "items": {"type": "string"}},
+            "Maven coordinates or paths of more jars; what S3 needs comes by itself.",
         ),
         "repositories": _field(
             "Maven repositories (JSON)",

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 import sys
 import tempfile
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from hudi_session import newest_bundle, session
 from measure import Line, Sample, finish, median_of, peak_bytes_of, report_sample, run_sample
 from statistics_benchmark import LOADED, gather
 from synthetic_table import RECENT_PARTITIONS, write_table
@@ -28,31 +28,6 @@ if TYPE_CHECKING:
 
 SCRIPT = Path(__file__).name
 _WARM_UPS = 2
-_CACHE = os.environ.get("AIRFLOW_HUDI_MAINT_CACHE", "~/.cache/airflow-hudi-maint")
-
-
-def newest_bundle() -> str:
-    """The newest bundle that the set-up fetched."""
-    found = sorted(Path(_CACHE).expanduser().glob("jars/hudi-spark*-bundle_*.jar"))
-    if not found:
-        sys.exit(f"No bundle of Hudi's in {_CACHE}/jars; give one with --bundle")
-    return str(found[-1])
-
-
-def session(bundle: str) -> SparkSession:
-    """A local session with Hudi's classes."""
-    from pyspark.sql import SparkSession
-
-    settings = {
-        "spark.jars": bundle,
-        "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-    }
-    builder = SparkSession.builder.master("local[2]").appName("view")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
 
 
 def load_view(spark: SparkSession, base: Path) -> Mapping[str, Any]:

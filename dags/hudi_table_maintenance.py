@@ -1,7 +1,7 @@
 """Keep one Apache Hudi table healthy.
 
-Gather statistics → plan expiry → expire partitions → schedule clustering → execute clustering → gather statistics →
-report.
+Gather statistics → plan expiry → expire partitions → compact (merge-on-read tables) → schedule clustering → execute
+clustering → gather statistics → report.
 
 Runs daily on the table of the connection `hudi_default`. Trigger it by hand to choose another table or other settings:
 every one is in the form. A step with nothing to do skips itself and says why in its log; then no Spark is started.
@@ -18,7 +18,7 @@ from airflow.sdk import DAG, Param
 from airflow_hudi_maint.task_groups.maintenance import hudi_maintenance
 
 MIB = 1024 * 1024
-STEPS = ["expire", "schedule_clustering", "execute_clustering", "report"]
+STEPS = ["expire", "compact", "schedule_clustering", "execute_clustering", "report"]
 
 TABLE = {
     "hudi_conn_id": Param(
@@ -182,6 +182,7 @@ with DAG(
         base_path="{{ params.base_path or '' }}",
         statistics_mode="{{ params.statistics_mode }}",
         expire="{{ 'expire' in params.steps }}",
+        compact="{{ 'compact' in params.steps }}",
         schedule_clustering="{{ 'schedule_clustering' in params.steps }}",
         execute_clustering="{{ 'execute_clustering' in params.steps }}",
         report="{{ 'report' in params.steps }}",

@@ -32,7 +32,11 @@ _OF_THE_SERVER = ("date", "server")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One request as the server saw it; ``sent_bytes`` is the length of the body of the answer."""
+    """One request as the server saw it; ``sent_bytes`` is the length of the body of the answer.
+
+    ``key_id`` is the access key that it was signed with, empty without one; ``creates`` says whether it was a put that
+    must not replace anything.
+    """
 
     verb: str
     path: str
@@ -40,6 +44,8 @@ class Asked:
     range: str | None
     status: int
     sent_bytes: int
+    key_id: str
+    creates: bool
 
     @property
     def is_listing(self) -> bool:
@@ -174,6 +180,8 @@ class _Watched:
             range=environ.get("HTTP_RANGE"),
             status=statuses[0],
             sent_bytes=len(body),
+            key_id=environ.get("HTTP_AUTHORIZATION", "").partition("Credential=")[2].partition("/")[0],
+            creates=environ.get("HTTP_IF_NONE_MATCH") == "*",
         )
         with self._lock:
             self._asked.append(asked)

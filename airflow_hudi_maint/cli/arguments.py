@@ -20,6 +20,7 @@ ACTIONS = (
 """What the core's ``Action`` has, repeated because this module imports nothing; a test compares the two."""
 
 LAYOUTS = ("linear", "zorder", "hilbert")
+EXECUTION_STRATEGIES = ("sort_and_size", "single_file_sort", "binary_copy")
 LISTINGS = ("auto", "directory", "metadata")
 RECORD_SOURCES = ("auto", "known", "commits", "footers")
 POLICY_KINDS = ("KEEP_BY_TIME", "KEEP_BY_COUNT", "KEEP_BY_SIZE")
@@ -71,8 +72,8 @@ def day(text: str) -> date:
         raise argparse.ArgumentTypeError(msg) from None
 
 
-def _arg(flag: str, **settings: Any) -> Arg:  # noqa: ANN401 what argparse takes, typed there
-    return Arg((flag,), **settings)  # type: ignore[no-untyped-call]
+def _arg(*flags: str, **settings: Any) -> Arg:  # noqa: ANN401 what argparse takes, typed there
+    return Arg(flags, **settings)  # type: ignore[no-untyped-call]
 
 
 ARG_BASE_PATH = _arg(
@@ -191,6 +192,26 @@ ARG_SORT_COLUMN = _arg(
     "--sort-column", action="append", metavar="COLUMN", help="Sort rows by this column; may be given several times"
 )
 ARG_LAYOUT = _arg("--layout", choices=LAYOUTS, default="linear", help="Order over the sort columns")
+STRATEGY_ARGS = (
+    _arg(
+        "--execution-strategy",
+        choices=EXECUTION_STRATEGIES,
+        help="How files are rewritten (default: sort_and_size)",
+    ),
+    _arg(
+        "--strategy",
+        default="size_based",
+        metavar="NAME",
+        help="Which partitions come into question: size_based (all), recent_days, selected_partitions, day_rolling, "
+        "largest, cold, benefit, or the import path of a class (default: %(default)s)",
+    ),
+    _arg(
+        "--strategy-option",
+        action="append",
+        metavar="NAME=VALUE",
+        help="Option of the strategy, such as lookback=3; may be given several times",
+    ),
+)
 ARG_MIN_FILES_REMOVED = _arg(
     "--min-files-removed", type=at_least(1), help="Rewrite a partition only for this many files fewer (default: 1)"
 )
@@ -199,6 +220,53 @@ ARG_MAX_BYTES_PER_FILE_REMOVED = _arg(
     type=byte_count,
     help="Most bytes to rewrite for each file fewer (default: --small-file-bytes)",
 )
+
+CLUSTER_ARGS = (
+    *PRINTING_ARGS,
+    _arg(
+        "--base-path", "-sp", dest="base_path_flag", metavar="PATH", help="Base path of the table, as Hudi's job has it"
+    ),
+    _arg("--table-name", "-tn", metavar="NAME", help="Name that the table must have"),
+    _arg("--schedule", "-sc", action="store_true", help="The same as --mode schedule"),
+    _arg(
+        "--mode",
+        "-m",
+        metavar="MODE",
+        help="schedule, execute or scheduleAndExecute (default: execute, or schedule with --schedule)",
+    ),
+    _arg(
+        "--instant-time",
+        "-it",
+        metavar="INSTANT",
+        help="Plan to execute (default: the earliest pending clustering, whoever made it)",
+    ),
+    _arg("--props", metavar="FILE", help="Properties file with Hudi's settings of clustering: a path or a URL"),
+    _arg(
+        "--hoodie-conf",
+        action="append",
+        metavar="KEY=VALUE",
+        help="One setting, which goes over the file's; may be given several times",
+    ),
+    _arg("--spark-memory", "-sm", metavar="SIZE", help="Memory of Spark, such as 4g (default: the connection's)"),
+    _arg("--spark-master", "-ms", metavar="MASTER", help="Spark's master (default: the connection's, else local)"),
+    _arg(
+        "--retry-last-failed-clustering-job",
+        "-rc",
+        action="store_true",
+        help="With scheduleAndExecute: execute a clustering again that is inflight, instead of planning another",
+    ),
+    _arg(
+        "--job-max-processing-time-ms",
+        "-jt",
+        type=at_least(0),
+        default=0,
+        metavar="MILLISECONDS",
+        help="How long such a clustering must have shown no sign of life (default: 0)",
+    ),
+    _arg("--partition", action="append", metavar="PATH", help="Plan only this partition; may be given several times"),
+    _arg("--exit-code", action="store_true", help="End with 3 when there was nothing to do"),
+)
+"""What ``cluster`` takes: flags of Hudi's HoodieClusteringJob, and below them two of ours."""
 
 ARG_OUTPUT_FILE = _arg(
     "--output-file",
@@ -220,6 +288,21 @@ ARG_THRESHOLDS = _arg(
     help="Limits by signal as a JSON object, as HudiTableHealthOperator takes them (default: its own)",
 )
 ARG_WRITE_HEALTH = _arg("--write", action="store_true", help="Store what was found where a task would")
+SMALL_FILE_BUDGET_ARGS = (
+    _arg("--max-bytes", type=byte_count, help="Most bytes of the plan, such as 500GiB (default: no limit)"),
+    _arg("--min-idle-days", type=float, metavar="DAYS", help="Leave partitions alone that changed later than that"),
+)
+DIAGNOSIS_ARGS = (
+    _arg("--small-file-bytes", type=byte_count, help="Below this a file is small (default: the writer's limit)"),
+    _arg(
+        "--writer-options",
+        metavar="JSON",
+        help="JSON object with Hudi options of the pipeline that writes the table; the rest has Hudi's defaults",
+    ),
+    _arg("--hudi-version", help="Release that the pipeline writes with (default: the one of the table's version)"),
+    _arg("--predict-inserts", type=at_least(0), metavar="N", help="Say what N inserts into --partition would make"),
+    ARG_WRITE_HEALTH,
+)
 ARG_ALL_SIGNALS = _arg("--all", action="store_true", help="Print the signals that are fine, too")
 
 ARG_SPEC = _arg(

@@ -9,6 +9,7 @@ from airflow.cli.cli_config import ActionCommand, CLICommand, GroupCommand, lazy
 
 from airflow_hudi_maint.cli import arguments
 from airflow_hudi_maint.cli.arguments import PRINTING_ARGS
+from airflow_hudi_maint.cli.merge_arguments import MERGE_ARGS
 
 _COMMANDS = "airflow_hudi_maint.cli.commands"
 
@@ -34,6 +35,7 @@ PLAN_COMMANDS: tuple[CLICommand, ...] = (
             *arguments.ARG_SIZES,
             arguments.ARG_SORT_COLUMN,
             arguments.ARG_LAYOUT,
+            *arguments.STRATEGY_ARGS,
             arguments.ARG_PARTITION,
             *arguments.PLAN_ARGS,
         ),
@@ -47,6 +49,7 @@ PLAN_COMMANDS: tuple[CLICommand, ...] = (
             *arguments.ARG_SIZES,
             arguments.ARG_MIN_FILES_REMOVED,
             arguments.ARG_MAX_BYTES_PER_FILE_REMOVED,
+            *arguments.SMALL_FILE_BUDGET_ARGS,
             arguments.ARG_PARTITION,
             *arguments.PLAN_ARGS,
         ),
@@ -160,6 +163,13 @@ HUDI_COMMANDS: tuple[CLICommand, ...] = (
         ),
     ),
     ActionCommand(
+        name="small-files",
+        help="How many small files a table has, why, and what cures it",
+        description="Diagnose small files by partition; or, with --predict-inserts, say what an insert makes.",
+        func=lazy_load_command(f"{_COMMANDS}.small_files.small_files"),
+        args=(*PRINTING_ARGS, arguments.ARG_ROWS, arguments.ARG_PARTITION, *arguments.DIAGNOSIS_ARGS),
+    ),
+    ActionCommand(
         name="report",
         help="Write a page about a table for people",
         description="Write a self-contained HTML page about the table as it is now.",
@@ -173,6 +183,20 @@ HUDI_COMMANDS: tuple[CLICommand, ...] = (
             arguments.ARG_EXPIRY_PLAN,
             arguments.ARG_CLUSTERING_PLAN,
         ),
+    ),
+    ActionCommand(
+        name="cluster",
+        help="Schedule or execute clustering, by the flags of Hudi's clustering job; runs Spark",
+        description="Schedule clustering with --schedule, execute a plan without it: flags as Hudi's own job has them.",
+        func=lazy_load_command(f"{_COMMANDS}.cluster.cluster"),
+        args=arguments.CLUSTER_ARGS,
+    ),
+    ActionCommand(
+        name="merge",
+        help="Merge the small files of a plain directory, or undo that",
+        description="Merge small Parquet, ORC, CSV and JSON files of a directory tree; --dry-run only prints the plan.",
+        func=lazy_load_command(f"{_COMMANDS}.merge.merge"),
+        args=MERGE_ARGS,
     ),
     GroupCommand(
         name="plan",
@@ -196,7 +220,7 @@ def get_hudi_cli_commands() -> list[CLICommand]:
         GroupCommand(
             name="hudi",
             help="Look after Apache Hudi tables",
-            description="Look at Apache Hudi tables and plan their maintenance. Nothing here changes data of a table.",
+            description="Look at Apache Hudi tables and plan their maintenance. Only cluster runs Spark.",
             subcommands=HUDI_COMMANDS,
         )
     ]

@@ -51,6 +51,8 @@ def _as_written(document: Mapping[str, Any], *, written: bool) -> JsonObject:
 
 
 def _row(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """An entry with a count of files instead of their names."""
-    files = entry.get("file_ids")
-    return dict(entry) if files is None else {**entry, "input_files": len(files)}
+    """An entry with counts of groups and of their files, instead of the groups themselves."""
+    groups = entry.get("groups")
+    if groups is None:
+        return dict(entry)
+    return {**entry, "groups": len(groups), "input_files": sum(len(group["inputs"]) for group in groups)}

@@ -11,6 +11,8 @@ Each error is also a fitting builtin, and is either terminal (trying again canno
     │   ├── MetadataTableError (ValueError)             a metadata table that is absent, behind, ahead or incomplete
     │   ├── InvalidPolicyError (ValueError)             a TTL policy that is malformed
     │   ├── InvalidSettingError (ValueError)            an option that is unknown, out of range or contradicts another
+    │   ├── SchemaConflictError (ValueError)            plain files whose schemas are not merged safely
+    │   ├── UnreadableFileError (ValueError)            a plain data file that cannot be understood
     │   ├── UnknownPartitionError (LookupError)         a partition name that the table does not have
     │   ├── UnknownColumnError (LookupError)            a column that the table's schema does not have
     │   ├── UnknownInstantError (LookupError)           an instant that is not on the timeline in the state asked for
@@ -71,6 +73,14 @@ class InvalidPolicyError(TerminalError, ValueError):
 
 class InvalidSettingError(TerminalError, ValueError):
     """A setting is unknown, out of range or contradicts another."""
+
+
+class SchemaConflictError(TerminalError, ValueError):
+    """Two plain files have schemas that no safe promotion joins; the message names both, and the field."""
+
+
+class UnreadableFileError(TerminalError, ValueError):
+    """A plain data file is empty, truncated, encrypted or broken; the message names it."""
 
 
 class UnknownPartitionError(TerminalError, LookupError):

@@ -6,6 +6,7 @@ Every function names the argument in its error, and raises InvalidSettingError o
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
@@ -48,6 +49,19 @@ def as_int(name: str, value: object) -> int:
 def as_optional_int(name: str, value: object) -> int | None:
     """Read a whole number; None when the argument is not given."""
     return None if is_unset(value) else as_int(name, value)
+
+
+def as_optional_float(name: str, value: object) -> float | None:
+    """Read a finite number, also as a text; None when the argument is not given."""
+    if is_unset(value):
+        return None
+    try:
+        number = float("nan") if isinstance(value, bool) else float(str(value).strip())
+    except ValueError:
+        number = float("nan")
+    if not math.isfinite(number):
+        raise InvalidSettingError(f"{name}={value!r} is no number")
+    return number
 
 
 def as_seconds(name: str, value: object) -> float:

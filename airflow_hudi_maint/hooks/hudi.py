@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook
@@ -12,7 +11,9 @@ from airflow.sdk.log import amask_secret, mask_secret
 
 from airflow_hudi_maint.core.errors import HudiMaintError, InvalidSettingError
 from airflow_hudi_maint.core.model.secrets import secrets_in
+from airflow_hudi_maint.hooks import engines
 from airflow_hudi_maint.hooks.arguments import as_exact_text
+from airflow_hudi_maint.hooks.cluster_connection import LivyConnection, SparkConnection
 from airflow_hudi_maint.hooks.settings import HudiConnectionSettings
 from airflow_hudi_maint.hooks.storage_connection import StorageConnection, merged
 
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
     from airflow.sdk import Connection
 
     from airflow_hudi_maint.core.engines.base import Engine
+    from airflow_hudi_maint.core.engines.cluster import JobExchange
     from airflow_hudi_maint.core.maintenance import Workspace
+
+
+_ClusterKind = type[SparkConnection] | type[LivyConnection]
 
 
 class HudiHook(BaseHook):
@@ -69,6 +74,10 @@ class HudiHook(BaseHook):
         for secret in settings.secrets():
             await amask_secret(secret)
         self.__dict__["settings"] = settings
+        await self._aconnect_storage(settings)
+        await self._aconnect_cluster(settings)
+
+    async def _aconnect_storage(self, settings: HudiConnectionSettings) -> None:
         if settings.storage_conn_id is None:
             return
         try:
@@ -79,6 +88,23 @@ class HudiHook(BaseHook):
         for secret in secrets_in(storage.options):
             await amask_secret(secret)
         self.__dict__["storage_connection"] = storage
+
+    async def _aconnect_cluster(self, settings: HudiConnectionSettings) -> None:
+        kinds: tuple[tuple[str, str | None, _ClusterKind], ...] = (
+            ("spark", settings.spark_conn_id, SparkConnection),
+            ("livy", settings.livy_conn_id, LivyConnection),
+        )
+        for kind, name, cls in kinds:
+            if name is None:
+                continue
+            try:
+                connection = cls.of(await self.aget_connection(name))
+            except AirflowNotFoundException:
+                raise self._no_cluster_connection(name, of=f"{kind}_conn_id") from None
+            headers = connection.headers if isinstance(connection, LivyConnection) else {}
+            for secret in filter(None, (connection.password, *secrets_in(headers))):
+                await amask_secret(secret)
+            self.__dict__[f"{kind}_connection"] = connection
 
     @cached_property
     def storage_connection(self) -> StorageConnection | None:
@@ -93,6 +119,21 @@ class HudiHook(BaseHook):
         for secret in secrets_in(storage.options):
             mask_secret(secret)
         return storage
+
+    @cached_property
+    def spark_connection(self) -> SparkConnection | None:
+        """The connection of type ``spark`` that ``spark_conn_id`` names; None when it names none."""
+        name = self.settings.spark_conn_id
+        return None if name is None else self._spark_of(self._cluster_connection(name, of="spark_conn_id"))
+
+    @cached_property
+    def livy_connection(self) -> LivyConnection:
+        """The connection of type ``livy`` that ``livy_conn_id`` names."""
+        name = self.settings.livy_conn_id or ""
+        connection = LivyConnection.of(self._cluster_connection(name, of="livy_conn_id"))
+        for secret in filter(None, (connection.password, *secrets_in(connection.headers))):
+            mask_secret(secret)
+        return connection
 
     @property
     def storage_options(self) -> Mapping[str, object]:
@@ -139,22 +180,20 @@ class HudiHook(BaseHook):
 
     def make_engine(self) -> Engine:
         """Make the engine that the connection names; nothing is started yet."""
-        from airflow_hudi_maint.core.engines.local import LocalSparkEngine
+        settings, options = self.settings, self.storage_options
+        if settings.engine == "spark_submit":
+            return engines.spark_submit_engine(
+                settings, self.spark_connection, storage_options=options, exchange=self._exchange
+            )
+        if settings.engine == "livy":
+            return engines.livy_engine(settings, self.livy_connection, storage_options=options, exchange=self._exchange)
+        return engines.local_engine(settings, storage_options=options)
 
-        settings = self.settings
-        given: dict[str, Any] = {
-            "python": settings.python,
-            "bundle": settings.bundle,
-            "spark_conf": settings.spark_conf or None,
-            "java_home": settings.java_home,
-            "driver_memory": settings.driver_memory,
-            "master": settings.master,
-            "time_zone": settings.timeline_zone,
-            "cache_dir": Path(settings.cache_dir) if settings.cache_dir else None,
-            "repositories": settings.repositories or None,
-            "work_dir": Path(settings.work_dir) if settings.work_dir else None,
-        }
-        return LocalSparkEngine(**{name: value for name, value in given.items() if value is not None})
+    def _exchange(self) -> JobExchange:
+        """Open the folder of the table in which a job on a cluster and its caller meet."""
+        from airflow_hudi_maint.core.storage.job_exchange import StorageExchange
+
+        return StorageExchange.open(self.base_path, storage_options=self.storage_options or None)
 
     def test_connection(self) -> tuple[bool, str]:
         """Open the table and read its timeline; no engine is started."""
@@ -175,6 +214,24 @@ class HudiHook(BaseHook):
         for secret in settings.secrets():
             mask_secret(secret)
         return settings
+
+    def _spark_of(self, connection: Connection) -> SparkConnection:
+        spark = SparkConnection.of(connection)
+        if spark.password:
+            mask_secret(spark.password)
+        return spark
+
+    def _cluster_connection(self, name: str, *, of: str) -> Connection:
+        try:
+            return self.get_connection(name)
+        except AirflowNotFoundException:
+            raise self._no_cluster_connection(name, of=of) from None
+
+    def _no_cluster_connection(self, name: str, *, of: str) -> InvalidSettingError:
+        return InvalidSettingError(
+            f"There is no connection {name!r}, which {of} of connection {self.hudi_conn_id!r} names for the cluster: "
+            f"make it, or correct {of}"
+        )
 
     def _where_to_give_one(self) -> str:
         if self.hudi_conn_id is None:

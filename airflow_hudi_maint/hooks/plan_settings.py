@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
 from airflow_hudi_maint.hooks.arguments import (
@@ -25,12 +26,21 @@ if TYPE_CHECKING:
     from airflow_hudi_maint.core.maintenance import DropSettings
     from airflow_hudi_maint.core.model.plan import ClusteringSettings
     from airflow_hudi_maint.core.model.policy import PolicySet
+    from airflow_hudi_maint.core.model.scheduler import Scheduler
     from airflow_hudi_maint.core.planning.cleaning import CleanerSettings
     from airflow_hudi_maint.core.planning.expiry import ExpiryGuards
-    from airflow_hudi_maint.core.planning.small_files import Worthwhile
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
 
 SIZES = ("target_file_bytes", "small_file_bytes", "max_group_bytes", "max_groups", "min_input_files")
 """The numbers that clustering and small-file compaction share: operator arguments, of clustering_settings too."""
+
+
+def scheduler_of(value: object) -> Scheduler:
+    """Read the way in which a plan reaches the timeline; auto when not given."""
+    from airflow_hudi_maint.core.model.scheduler import Scheduler
+
+    return Scheduler.parse(as_optional_text("scheduler", value) or Scheduler.AUTO)
 
 
 def ttl_policies(value: object) -> PolicySet | None:
@@ -108,9 +118,10 @@ def clustering_settings(
     sort_columns: object = None,
     layout: object = None,
     min_input_files: object = None,
+    execution_strategy: object = None,
 ) -> ClusteringSettings:
     """Read the settings of a clustering plan; what is not given has the core's default."""
-    from airflow_hudi_maint.core.model.plan import ClusteringSettings, Layout
+    from airflow_hudi_maint.core.model.plan import ClusteringSettings, ExecutionStrategy, Layout
 
     numbers = {
         "target_file_bytes": target_file_bytes,
@@ -118,24 +129,37 @@ def clustering_settings(
         "max_group_bytes": max_group_bytes,
         "min_input_files": min_input_files,
     }
-    given = {name: as_int(name, value) for name, value in numbers.items() if not is_unset(value)}
-    text = as_optional_text("layout", layout) or Layout.LINEAR
-    if text not in tuple(Layout):
-        raise InvalidSettingError(f"layout={layout!r} is unknown; known are {', '.join(Layout)}")
+    given: dict[str, Any] = {name: as_int(name, value) for name, value in numbers.items() if not is_unset(value)}
     return ClusteringSettings(
         **given,
         max_groups=as_optional_int("max_groups", max_groups),
         sort_columns=as_texts("sort_columns", sort_columns),
-        layout=Layout(text),
+        layout=_one_of(Layout, "layout", layout) or Layout.LINEAR,
+        execution_strategy=_one_of(ExecutionStrategy, "execution_strategy", execution_strategy)
+        or ExecutionStrategy.SORT_AND_SIZE,
     )
 
 
-def worthwhile(*, min_files_removed: object, max_bytes_per_file_removed: object) -> Worthwhile:
-    """Read when small files are worth rewriting; what is not given has the core's default."""
-    from airflow_hudi_maint.core.planning.small_files import Worthwhile
+def clustering_strategy(*, strategy: object, strategy_options: object) -> dict[str, Any]:
+    """Read the name of a strategy and its options, a mapping or JSON, as arguments of the core.
 
-    numbers = {"min_files_removed": min_files_removed, "max_bytes_per_file_removed": max_bytes_per_file_removed}
-    return Worthwhile(**{name: as_int(name, value) for name, value in numbers.items() if not is_unset(value)})
+    Options that are unset (null, or an empty template) are left out.
+    """
+    options = as_object("strategy_options", strategy_options)
+    return {
+        "strategy": as_optional_text("strategy", strategy) or "size_based",
+        "strategy_options": {name: value for name, value in options.items() if not is_unset(value)},
+    }
+
+
+def _one_of(kind: type[_Choice], name: str, value: object) -> _Choice | None:
+    """Read one of the words of an enumeration; None when not given."""
+    text = as_optional_text(name, value)
+    if text is None:
+        return None
+    if text not in tuple(kind):
+        raise InvalidSettingError(f"{name}={value!r} is unknown; known are {', '.join(kind)}")
+    return kind(text)
 
 
 def partition_paths(value: object) -> tuple[str, ...] | None:

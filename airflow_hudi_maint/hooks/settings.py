@@ -22,7 +22,7 @@ from airflow_hudi_maint.hooks.arguments import (
 if TYPE_CHECKING:
     from airflow.sdk import Connection
 
-ENGINES = ("local",)
+ENGINES = ("local", "spark_submit", "livy")
 _OBJECTS = ("storage_options", "spark_conf", "write_options")
 _UNUSED = ("schema", "login", "password", "port")
 
@@ -41,7 +41,14 @@ class HudiConnectionSettings:
     documents_location: str | None = None
     timeline_zone: str | None = None
     engine: str = "local"
+    spark_conn_id: str | None = None
+    livy_conn_id: str | None = None
+    spark_home: str | None = None
+    rest_url: str | None = None
+    ui_url: str | None = None
+    code_url: str | None = None
     bundle: str | None = None
+    packages: tuple[str, ...] = ()
     repositories: tuple[str, ...] = field(default=(), repr=False)
     cache_dir: str | None = None
     work_dir: str | None = None
@@ -114,13 +121,38 @@ def _checked(given: Mapping[str, object], *, where: str) -> dict[str, Any]:
             checked[name] = _object(label, value, texts=name != "storage_options")
         elif name == "repositories":
             checked[name] = _addresses(label, value)
+        elif name == "packages":
+            checked[name] = as_texts(label, value)
         elif name == "storage_concurrency":
             checked[name] = as_int(label, value)
         else:
             checked[name] = as_optional_text(label, value)
     if checked.get("engine", "local") not in ENGINES:
         raise InvalidSettingError(f"{where} names the engine {checked['engine']!r}; known are {', '.join(ENGINES)}")
+    _refuse_other_engines(checked, where=where)
     return checked
+
+
+_OF_ENGINE = {
+    "spark_conn_id": ("spark_submit",),
+    "livy_conn_id": ("livy",),
+    "spark_home": ("spark_submit",),
+    "rest_url": ("spark_submit",),
+    "ui_url": ("spark_submit",),
+    "code_url": ("spark_submit", "livy"),
+}
+
+
+def _refuse_other_engines(checked: Mapping[str, Any], *, where: str) -> None:
+    """Refuse a field of a cluster beside an engine that does not read it: its author expects jobs to run there."""
+    engine = checked.get("engine", "local")
+    for name, engines in _OF_ENGINE.items():
+        if name in checked and engine not in engines:
+            raise InvalidSettingError(
+                f"{where} sets {name}, which the engine {engine!r} does not use; set engine to {' or '.join(engines)}"
+            )
+    if engine == "livy" and "livy_conn_id" not in checked:
+        raise InvalidSettingError(f"{where} names the engine livy without livy_conn_id, the connection of type livy")
 
 
 def _object(label: str, value: object, *, texts: bool) -> Mapping[str, object]:

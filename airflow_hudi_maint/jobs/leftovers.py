@@ -34,7 +34,7 @@ def pending_drops(spark: SparkSession, *, base_path: str, timeline_folder: str) 
     conf = hudi.hadoop.fs.HadoopFSUtils.getStorageConfWithCopy(context._jsc.hadoopConfiguration())  # noqa: SLF001
     client = hudi.common.table.HoodieTableMetaClient.builder().setConf(conf).setBasePath(base_path).build()
     instants = client.getActiveTimeline().filterInflightsAndRequested().getInstants()
-    times = [_requested_time(one) for one in instants if one.getAction() == REPLACE_COMMIT]
+    times = [requested_time(one) for one in instants if one.getAction() == REPLACE_COMMIT]
     folder = f"{base_path.rstrip('/')}/{timeline_folder}"
     return [time for time in times if any(DROP in _content(spark, path=path) for path in _pending_files(folder, time))]
 
@@ -67,7 +67,8 @@ def roll_back(spark: SparkSession, *, request: Request, instants: Sequence[str])
             client.rollback(instant)
 
 
-def _requested_time(instant: Any) -> str:  # noqa: ANN401 py4j makes its methods up
+def requested_time(instant: Any) -> str:  # noqa: ANN401 py4j makes its methods up
+    """Return the requested time of one of Hudi's instants."""
     # Hudi 1.0 renamed the method, and py4j cannot tell whether there is one; the text begins with the time in both.
     found = re.search(r"\d{14,17}", instant.toString())
     if found is None:

@@ -24,6 +24,16 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from airflow_hudi_maint.jobs.remote import Delivery, delivered
+else:
+    try:
+        from remote import delivered
+    except ImportError:  # This module alone was taken along, which is enough for a job that gets files.
+
+        def delivered() -> None:
+            """Say that nothing was delivered."""
+
+
 JOB_VERSION = 1
 PARENT_PID_VARIABLE = "AIRFLOW_HUDI_MAINT_PARENT_PID"
 PROGRESS_SECONDS = 2.0
@@ -59,29 +69,67 @@ Job = Callable[["SparkSession", Request], "list[Row]"]
 
 def main(kind: str, *, job: Job) -> None:
     """Run one job: exit 0 with a report that says ok, or 1 with a report that says why not."""
+    delivery = delivered() or _files_from_arguments()
+    spark_holder: list[SparkSession] = []
+    delivery.guard()
+    started = time.monotonic()
+    report = _run(kind, job=job, delivery=delivery, spark_holder=spark_holder)
+    if _orphaned.is_set():
+        threading.Event().wait()  # The guard is ending this process; what failed since then is its doing.
+    report["seconds"] = round(time.monotonic() - started, 3)
+    delivery.write("report.json", document=report)
+    _stop(spark_holder)
+    # Not sys.exit: a thread of py4j that does not end must not keep the job alive after its report.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    code = 0 if report["ok"] else 1
+    delivery.end(code=code)
+    os._exit(code)
+
+
+class Files:
+    """A request and a report in files of this machine: where the driver runs beside its caller."""
+
+    progress_seconds = PROGRESS_SECONDS
+
+    def __init__(self, request_path: Path, report_path: Path) -> None:
+        self._request_path = request_path
+        self._folder = report_path.parent
+        self._report_path = report_path
+        self.settings: dict[str, str] = {}
+
+    def early(self) -> Row | None:
+        """Return the request, before a JVM is started for nothing."""
+        document: Row = json.loads(self._request_path.read_text(encoding="utf-8"))
+        return document
+
+    def open(self, spark: SparkSession) -> Row:  # noqa: ARG002 - the other way of delivery needs it
+        """Return the request."""
+        return self.early() or {}
+
+    def write(self, name: str, *, document: Mapping[str, Any]) -> None:
+        """Write a file whole or not at all."""
+        write_json(self._report_path if name == "report.json" else self._folder / name, document=document)
+
+    def end(self, *, code: int) -> None:
+        """Do nothing: the JVM was ended with the session."""
+
+    def guard(self) -> None:
+        """End this job when its caller is gone."""
+        guard_against_orphanhood()
+
+
+def _files_from_arguments() -> Files:
     script, *paths = sys.argv
     try:
         request_path, report_path = map(Path, paths)
     except ValueError:
         sys.exit(f"usage: {Path(script).name} REQUEST.json REPORT.json")
-    spark_holder: list[SparkSession] = []
-    guard_against_orphanhood()
-    started = time.monotonic()
-    report = _run(kind, job=job, request_path=request_path, report_path=report_path, spark_holder=spark_holder)
-    if _orphaned.is_set():
-        threading.Event().wait()  # The guard is ending this process; what failed since then is its doing.
-    report["seconds"] = round(time.monotonic() - started, 3)
-    write_json(report_path, document=report)
-    _stop(spark_holder)
-    # Not sys.exit: a thread of py4j that does not end must not keep the job alive after its report.
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0 if report["ok"] else 1)
+    return Files(request_path, report_path)
 
 
-def read_request(path: Path, *, kind: str) -> Request:
+def read_request(document: Mapping[str, Any], *, kind: str) -> Request:
     """Read a request and refuse one of another version or for another job."""
-    document = json.loads(path.read_text(encoding="utf-8"))
     if document.get("version") != JOB_VERSION:
         raise ValueError(f"Job request of version {document.get('version')!r}; this job reads version {JOB_VERSION}")
     if document.get("kind") != kind:
@@ -179,15 +227,18 @@ def _python_links(error: BaseException | None) -> list[tuple[str, str]]:
     return links
 
 
-def _run(kind: str, *, job: Job, request_path: Path, report_path: Path, spark_holder: list[SparkSession]) -> Row:
+def _run(kind: str, *, job: Job, delivery: Files | Delivery, spark_holder: list[SparkSession]) -> Row:
     report: Row = {"version": JOB_VERSION, "ok": False, "error_class": None, "error_message": None, "rows": []}
     report.update(seconds=0.0, spark_version="", hudi_version="")
     try:
-        request = read_request(request_path, kind=kind)
-        spark = open_session()
+        early = delivery.early()
+        if early is not None:
+            read_request(early, kind=kind)
+        spark = open_session(delivery.settings)
         spark_holder.append(spark)
+        request = read_request(delivery.open(spark), kind=kind)
         report.update(spark_version=spark.version, hudi_version=_hudi_version(spark))
-        _write_progress_in_background(spark, path=report_path.with_name("progress.json"))
+        _write_progress_in_background(spark, delivery=delivery)
         report.update(rows=job(spark, request), ok=True)
     # Whatever it is, the report has to say it: the process that reads it has no other way to know.
     except BaseException as error:  # noqa: BLE001
@@ -197,14 +248,18 @@ def _run(kind: str, *, job: Job, request_path: Path, report_path: Path, spark_ho
     return report
 
 
-def open_session() -> SparkSession:
+def open_session(settings: Mapping[str, str] | None = None) -> SparkSession:
     """Start Spark as its properties file says.
 
-    Nothing is set on the builder: pyspark would put it on the JVM's command line, where every user can read it.
+    On this machine nothing is set on the builder: pyspark would put it on the JVM's command line, where every user can
+    read it. ``settings`` are for a driver whose JVM runs already; they reach it by its gateway.
     """
     from pyspark.sql import SparkSession
 
-    return SparkSession.builder.getOrCreate()
+    builder = SparkSession.builder
+    for name, value in (settings or {}).items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
 
 
 def _hudi_version(spark: SparkSession) -> str:
@@ -214,17 +269,17 @@ def _hudi_version(spark: SparkSession) -> str:
         return ""
 
 
-def _write_progress_in_background(spark: SparkSession, *, path: Path) -> None:
+def _write_progress_in_background(spark: SparkSession, *, delivery: Files | Delivery) -> None:
     started = time.monotonic()
 
     def loop() -> None:
         while True:
             try:
                 document = {"version": JOB_VERSION, "seconds": round(time.monotonic() - started, 1), **_stages(spark)}
-                write_json(path, document=document)
+                delivery.write("progress.json", document=document)
             except Exception:  # noqa: BLE001 - Spark is stopping, or the folder is gone.
                 return
-            time.sleep(PROGRESS_SECONDS)
+            time.sleep(delivery.progress_seconds)
 
     threading.Thread(target=loop, name="progress", daemon=True).start()
 
@@ -276,20 +331,38 @@ def guard_against_orphanhood() -> None:
     """End this job, and its JVM, when the process that started it is gone.
 
     A worker that is killed outright cannot clean up, and a second Spark on the same table would then run beside this
-    one. Only a local engine sets the variable: elsewhere the cluster owns the job.
+    one. Only an engine whose driver runs beside it sets the variable: elsewhere the cluster owns the job. That process
+    is the parent of this one, or of the spark-submit that is.
     """
     parent = os.environ.get(PARENT_PID_VARIABLE)
     if not parent:
         return
+    by_submit = os.getppid() != int(parent)
+    alive = _same_process(int(parent)) if by_submit else (lambda: os.getppid() == int(parent))
 
     def loop() -> None:
-        while os.getppid() == int(parent):
+        while alive():
             time.sleep(PARENT_POLL_SECONDS)
         _orphaned.set()
         print(f"The process {parent} that started this job is gone: stopping", file=sys.stderr, flush=True)
         _end_jvm(timeout_seconds=10.0)
-        if os.getpgid(0) == os.getpid():
+        if os.getpgid(0) == (os.getppid() if by_submit else os.getpid()):
             os.killpg(0, signal.SIGKILL)
         os._exit(1)
 
     threading.Thread(target=loop, name="orphan guard", daemon=True).start()
+
+
+def _same_process(pid: int) -> Callable[[], bool]:
+    """Return a question: does the process with this number still live, and is it not a later one?"""
+
+    def started() -> str | None:
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
+        fields = stat[stat.rindex(")") + 2 :].split()
+        return None if fields[0] == "Z" else fields[19]
+
+    first = started()
+    return lambda: started() == first  # Without /proc there is no telling: the job then runs to its end.

@@ -24,46 +24,34 @@ _WARNING = "Warning: "
 """How the core begins a line that is a warning."""
 
 
-class HudiTableOperator(BaseOperator):
-    """Do one thing to one Hudi table.
+class MaintenanceOperator(BaseOperator):
+    """Do one thing that can be switched off, and that has nothing to do on most days.
 
     The result is small and JSON-native: it is returned, and every outlet's asset event carries it as ``extra``. A
     step that has nothing to do hands on its result as well, and then skips itself. Terminal errors fail the task
     without a retry; transient ones (storage, a live writer, a job that failed) use the task's retries.
 
-    :param hudi_conn_id: Connection of type ``hudi``; None for none. (templated)
-    :param base_path: Base path of the table; None for the connection's. (templated)
     :param enabled: False skips the task before anything is read. (templated)
     :param skip_when_idle: Whether a task that had nothing to do ends as skipped; otherwise it succeeds. (templated)
     """
 
-    template_fields: Sequence[str] = ("hudi_conn_id", "base_path", "enabled", "skip_when_idle")
+    template_fields: Sequence[str] = ("enabled", "skip_when_idle")
     ui_color = "#e3f4f1"
 
-    def __init__(
-        self,
-        *,
-        hudi_conn_id: str | None = HudiHook.default_conn_name,
-        base_path: str | None = None,
-        enabled: bool | str = True,
-        skip_when_idle: bool | str = True,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, *, enabled: bool | str = True, skip_when_idle: bool | str = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.hudi_conn_id = hudi_conn_id
-        self.base_path = base_path
         self.enabled = enabled
         self.skip_when_idle = skip_when_idle
 
     @contextmanager
-    def step(self, title: str) -> Iterator[HudiHook]:
-        """Give the hook to a step that is switched on; its log is a group, its errors are Airflow's."""
+    def switched_on(self, title: str) -> Iterator[None]:
+        """Run a step unless it is switched off; its log is a group, its errors are Airflow's."""
         with airflow_errors():
             if not as_bool("enabled", self.enabled):
                 raise AirflowSkipException(f"{self.task_id} is switched off (enabled={self.enabled})")
             self.log.info("::group::%s", title)
             try:
-                yield HudiHook(self.hudi_conn_id, base_path=self.base_path)
+                yield
             finally:
                 self.log.info("::endgroup::")
 
@@ -94,3 +82,26 @@ class HudiTableOperator(BaseOperator):
     def now() -> datetime:
         """Return the moment that plans and policies are judged at."""
         return datetime.now(UTC)
+
+
+class HudiTableOperator(MaintenanceOperator):
+    """Do one thing to one Hudi table.
+
+    :param hudi_conn_id: Connection of type ``hudi``; None for none. (templated)
+    :param base_path: Base path of the table; None for the connection's. (templated)
+    """
+
+    template_fields: Sequence[str] = ("hudi_conn_id", "base_path", *MaintenanceOperator.template_fields)
+
+    def __init__(
+        self, *, hudi_conn_id: str | None = HudiHook.default_conn_name, base_path: str | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.hudi_conn_id = hudi_conn_id
+        self.base_path = base_path
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[HudiHook]:
+        """Give the hook to a step that is switched on."""
+        with self.switched_on(title):
+            yield HudiHook(self.hudi_conn_id, base_path=self.base_path)

@@ -41,6 +41,7 @@ class HudiTableHealthOperator(HudiTableOperator):
     :param thresholds: Limits by signal, ``{"last_write_seconds": {"warning": 7200, "critical": null}}``; what is left
         out has its default. (templated)
     :param statistics: Statistics of an earlier task, its result or their path; None gathers them. (templated)
+    :param orphans: Whether to list every partition for orphan files: they are the signal ``orphan_files``. (templated)
     :param emit_metrics: Whether the signals are emitted as Airflow metrics. (templated)
     """
 
@@ -49,6 +50,7 @@ class HudiTableHealthOperator(HudiTableOperator):
         "fail_on",
         "thresholds",
         "statistics",
+        "orphans",
         "emit_metrics",
     )
 
@@ -58,6 +60,7 @@ class HudiTableHealthOperator(HudiTableOperator):
         fail_on: str = "critical",
         thresholds: Any = None,
         statistics: Any = None,
+        orphans: bool | str = False,
         emit_metrics: bool | str = True,
         **kwargs: Any,
     ) -> None:
@@ -65,6 +68,7 @@ class HudiTableHealthOperator(HudiTableOperator):
         self.fail_on = fail_on
         self.thresholds = thresholds
         self.statistics = statistics
+        self.orphans = orphans
         self.emit_metrics = emit_metrics
 
     def execute(self, context: Context) -> dict[str, Any]:
@@ -76,7 +80,13 @@ class HudiTableHealthOperator(HudiTableOperator):
             thresholds = _thresholds(self.thresholds)
             workspace = hook.workspace(log=self.say)
             statistics = _statistics(workspace, self.statistics)
-            checked = maintenance.check_health(workspace, now=self.now(), thresholds=thresholds, statistics=statistics)
+            checked = maintenance.check_health(
+                workspace,
+                now=self.now(),
+                thresholds=thresholds,
+                statistics=statistics,
+                orphans=as_bool("orphans", self.orphans),
+            )
         if emits:
             emit_health(checked.health, tags={"dag_id": str(context["ti"].dag_id), "task_id": self.task_id})
         return self._judge(context, checked=checked, fail_on=fail_on)

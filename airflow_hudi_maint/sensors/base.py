@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from airflow_hudi_maint.core.maintenance import Workspace
 
 
-class HudiTimelineSensor(BaseSensorOperator):
-    """Wait for something on a table's timeline.
+class LookSensor(BaseSensorOperator):
+    """Look at storage again and again: here, or in the triggerer.
 
     A table that does not exist yet is waited for. Transient errors are survived, up to ``max_failures`` in a row, and
     then left to the task's retries; terminal ones fail the task at once. The result is returned, and every outlet's
@@ -92,7 +92,7 @@ class HudiTimelineSensor(BaseSensorOperator):
         """Look once."""
         try:
             with airflow_errors():
-                result = self._look()
+                result = self.look()
             self._failures = 0
         except (TransientError, FileNotFoundError) as error:
             self._failures += 1
@@ -101,15 +101,6 @@ class HudiTimelineSensor(BaseSensorOperator):
             self.log.warning("Look %d of %d failed: %s", self._failures, self.max_failures, error)
             result = None
         return PokeReturnValue(is_done=result is not None, xcom_value=result)
-
-    def _look(self) -> dict[str, Any] | None:
-        hook = HudiHook(self.hudi_conn_id, base_path=self.base_path)
-        try:
-            workspace = hook.workspace()
-        except TableNotFoundError as error:
-            self.log.info("Waiting for the table: %s", error)
-            return None
-        return self.answer(workspace)
 
     def look_arguments(self) -> dict[str, Any]:
         """Return the arguments of every trigger: where to look, how often, how many failures to survive."""
@@ -121,9 +112,27 @@ class HudiTimelineSensor(BaseSensorOperator):
         }
 
     @abstractmethod
-    def answer(self, workspace: Workspace) -> dict[str, Any] | None:
-        """Look at the table; None means not yet."""
+    def look(self) -> dict[str, Any] | None:
+        """Look once; None means not yet."""
 
     @abstractmethod
     def make_trigger(self) -> BaseTrigger:
         """Make the trigger that looks on in the triggerer."""
+
+
+class HudiTimelineSensor(LookSensor):
+    """Wait for something on a table's timeline."""
+
+    def look(self) -> dict[str, Any] | None:
+        """Open the table and look at it; None while there is none."""
+        hook = HudiHook(self.hudi_conn_id, base_path=self.base_path)
+        try:
+            workspace = hook.workspace()
+        except TableNotFoundError as error:
+            self.log.info("Waiting for the table: %s", error)
+            return None
+        return self.answer(workspace)
+
+    @abstractmethod
+    def answer(self, workspace: Workspace) -> dict[str, Any] | None:
+        """Look at the table; None means not yet."""

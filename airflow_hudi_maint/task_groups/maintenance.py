@@ -9,6 +9,7 @@ from airflow.sdk import TaskGroup, TriggerRule, chain
 
 from airflow_hudi_maint.hooks.hudi import HudiHook
 from airflow_hudi_maint.operators.clustering import HudiExecuteClusteringOperator, HudiScheduleClusteringOperator
+from airflow_hudi_maint.operators.compaction import HudiExecuteCompactionOperator, HudiScheduleCompactionOperator
 from airflow_hudi_maint.operators.expiry import HudiExpirePartitionsOperator, HudiPlanExpiryOperator
 from airflow_hudi_maint.operators.report import HudiReportOperator
 from airflow_hudi_maint.operators.statistics import HudiGatherStatisticsOperator
@@ -25,6 +26,7 @@ def hudi_maintenance(
     hudi_conn_id: str | None = HudiHook.default_conn_name,
     base_path: str | None = None,
     expire: bool | str = True,
+    compact: bool | str = True,
     schedule_clustering: bool | str = True,
     execute_clustering: bool | str = True,
     report: bool | str = True,
@@ -35,6 +37,7 @@ def hudi_maintenance(
     savepoint: bool | str = False,
     on_changed: str = "refuse",
     policy_file: str | None = None,
+    compaction: Mapping[str, Any] | None = None,
     clustering: Mapping[str, Any] | None = None,
     job_timeout: object = None,
     report_title: str | None = None,
@@ -42,19 +45,21 @@ def hudi_maintenance(
     default_args: dict[str, Any] | None = None,
     prefix_group_id: bool = True,
 ) -> TaskGroup:
-    """Gather statistics → plan expiry → expire → schedule clustering → execute clustering → gather statistics → report.
+    """Statistics → plan expiry → expire → compact → schedule clustering → execute clustering → statistics → report.
 
     A step that is switched off or has nothing to do skips itself and says why; the steps after it run all the same.
     When a task before the group is skipped, or a branch goes elsewhere, the whole group is skipped. When a step fails,
     the later ones do not run, but the report is written, and the task ``done``, which comes last, fails the group;
     without the first statistics there is no report. Every setting may be a template. A step refuses to
     start beside a write of another run that it sees, and beside a running job on the same plan; what starts in the
-    same second is not seen, so give the DAG ``max_active_runs=1``, and a table one such DAG.
+    same second is not seen, so give the DAG ``max_active_runs=1``, and a table one such DAG. Compaction comes before
+    clustering, which leaves file groups alone that a pending plan holds; on a copy-on-write table it skips itself.
 
     :param group_id: Id of the group.
     :param hudi_conn_id: Connection of type ``hudi``; None for none.
     :param base_path: Base path of the table; None for the connection's.
     :param expire: Whether to plan and apply partition expiry.
+    :param compact: Whether to schedule and execute compaction, of a merge-on-read table.
     :param schedule_clustering: Whether to put a clustering plan on the timeline.
     :param execute_clustering: Whether to execute the plan, or the oldest pending one of ours.
     :param report: Whether to write the report.
@@ -66,6 +71,7 @@ def hudi_maintenance(
         HudiReleaseSavepointsOperator, which is not part of the group.
     :param on_changed: What becomes of partitions that changed since the plan: ``refuse`` or ``leave_out``.
     :param policy_file: Path or URL of a policy file instead of ``policies``; its guards and holds count as well.
+    :param compaction: Arguments of HudiScheduleCompactionOperator: its limits and partitions.
     :param clustering: Arguments of HudiScheduleClusteringOperator: sizes in bytes, sort columns, layout, partitions.
     :param job_timeout: Longest time of one Spark job, a timedelta or seconds; None for no limit.
     :param report_title: Title of the report; None for one with the table's name.
@@ -96,6 +102,12 @@ def hudi_maintenance(
             **limits,
             **job,
         )
+        compacting = HudiScheduleCompactionOperator(
+            task_id="schedule_compaction", enabled=compact, **(compaction or {}), **job
+        )
+        compacted = HudiExecuteCompactionOperator(
+            task_id="execute_compaction", enabled=compact, instants=compacting.output, **job
+        )
         scheduled = HudiScheduleClusteringOperator(
             task_id="schedule_clustering", enabled=schedule_clustering, **(clustering or {}), **job
         )
@@ -110,7 +122,7 @@ def hudi_maintenance(
             enabled=report,
             title=report_title,
             before_statistics=_result_of(before),
-            step_reports=[_result_of(one) for one in (expired, scheduled, executed)],
+            step_reports=[_result_of(one) for one in (expired, compacting, compacted, scheduled, executed)],
             expiry_plan=_result_of(plan),
             clustering_plan=_result_of(scheduled),
             policies=policies,
@@ -121,7 +133,8 @@ def hudi_maintenance(
         )
         # The report succeeds after failures as well; if it came last, a failed run would look fine.
         done = EmptyOperator(task_id="done", trigger_rule=TriggerRule.NONE_FAILED_MIN_ONE_SUCCESS)
-        _order(before, steps=(plan, expired, scheduled, executed, after), report=written, done=done)
+        steps = (plan, expired, compacting, compacted, scheduled, executed, after)
+        _order(before, steps=steps, report=written, done=done)
     return group
 
 

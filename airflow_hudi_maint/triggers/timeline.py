@@ -11,6 +11,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_hudi_maint.core.errors import TableNotFoundError, TerminalError, TransientError
 from airflow_hudi_maint.hooks.hudi import HudiHook
+from airflow_hudi_maint.hooks.pending import PendingQuestion, pending_answer
 from airflow_hudi_maint.hooks.plan_settings import cleaner_settings
 from airflow_hudi_maint.hooks.timeline import (
     CommitQuestion,
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 DEFAULT_MAX_FAILURES = 10
 
 
-class _TimelineTrigger(BaseTrigger):
-    """Look at a timeline again and again until there is an answer.
+class LookTrigger(BaseTrigger):
+    """Look again and again until there is an answer.
 
     Storage is read in a thread, so the loop that all triggers share never waits for it. A table that does not exist yet
     is waited for; transient errors are survived, up to ``max_failures`` in a row; any other error of ours ends the
@@ -72,8 +73,7 @@ class _TimelineTrigger(BaseTrigger):
         failures = 0
         while True:
             try:
-                await hook.aconnect()
-                result = await asyncio.to_thread(self._look, hook)
+                result = await self.look(hook)
                 failures = 0
             except TableNotFoundError as error:
                 self.log.info("Waiting for the table: %s", error)
@@ -93,16 +93,26 @@ class _TimelineTrigger(BaseTrigger):
                 return
             await asyncio.sleep(self.poll_interval)
 
-    def _look(self, hook: HudiHook) -> dict[str, Any] | None:
-        return self.answer(hook.workspace())
-
     @abstractmethod
-    def answer(self, workspace: Workspace) -> dict[str, Any] | None:
-        """Look once, in a thread; None means not yet."""
+    async def look(self, hook: HudiHook) -> dict[str, Any] | None:
+        """Look once; None means not yet."""
 
     @abstractmethod
     def _question(self) -> dict[str, Any]:
         """Return the arguments that a subclass adds."""
+
+
+class _TimelineTrigger(LookTrigger):
+    """Look at a table's timeline."""
+
+    async def look(self, hook: HudiHook) -> dict[str, Any] | None:
+        """Look once, in a thread."""
+        await hook.aconnect()
+        return await asyncio.to_thread(lambda: self.answer(hook.workspace()))
+
+    @abstractmethod
+    def answer(self, workspace: Workspace) -> dict[str, Any] | None:
+        """Look at the table; None means not yet."""
 
 
 def _error(error: Exception, *, terminal: bool) -> TriggerEvent:
@@ -202,3 +212,22 @@ class HudiUndoWindowTrigger(_TimelineTrigger):
             "margin_commits": self.margin_commits,
             "margin_seconds": self.margin_seconds,
         }
+
+
+class HudiPendingPlanTrigger(_TimelineTrigger):
+    """Wait until no pending plan is left, or until there is one.
+
+    :param question: What :class:`~airflow_hudi_maint.hooks.pending.PendingQuestion` says of itself as JSON.
+    """
+
+    def __init__(self, *, question: dict[str, Any], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.question = question
+
+    def answer(self, workspace: Workspace) -> dict[str, Any] | None:
+        """Return what the sensor hands on, or None while there is something to wait for."""
+        question = PendingQuestion.from_json(self.question)
+        return pending_answer(workspace, question, now=datetime.now(UTC), say=self.log.info)
+
+    def _question(self) -> dict[str, Any]:
+        return {"question": self.question}

@@ -29,6 +29,8 @@ STEPS = (
     "gather_statistics",
     "plan_expiry",
     "expire_partitions",
+    "schedule_compaction",
+    "execute_compaction",
     "schedule_clustering",
     "execute_clustering",
     "gather_statistics_after",
@@ -59,7 +61,9 @@ def result(run: Any, task_id: str) -> Any:
 def test_every_dag_parses(dag_bag: Any) -> None:
     """No DAG has an error, and files that are none are left alone."""
     assert dag_bag.import_errors == {}
-    assert {"hudi_table_maintenance", "hudi_expiry_with_approval", "ingest_then_maintain"} <= set(dag_bag.dags)
+    shipped = {"hudi_table_maintenance", "hudi_expiry_with_approval", "ingest_then_maintain", "hudi_async_clustering"}
+    shipped |= {"merge_small_files"}
+    assert shipped <= set(dag_bag.dags)
 
 
 def test_the_maintenance_dag_is_safe_to_schedule(dag_bag: Any) -> None:
@@ -87,6 +91,8 @@ def test_an_idle_run_skips_every_step_and_starts_no_java(
         "gather_statistics": "success",
         "plan_expiry": "skipped",
         "expire_partitions": "skipped",
+        "schedule_compaction": "skipped",
+        "execute_compaction": "skipped",
         "schedule_clustering": "skipped",
         "execute_clustering": "skipped",
         "gather_statistics_after": "success",
@@ -98,6 +104,7 @@ def test_an_idle_run_skips_every_step_and_starts_no_java(
     report = result(run, "report")
     assert Path(report["report_path"]).is_file()
     assert result(run, "schedule_clustering")["outcome"] == "nothing-to-do"
+    assert "copy-on-write" in result(run, "schedule_compaction")["message"]
 
 
 def test_a_dry_run_plans_and_reports(
@@ -231,6 +238,8 @@ def test_a_failed_step_fails_the_run_and_is_reported(
         "gather_statistics": "success",
         "plan_expiry": "success",
         "expire_partitions": "failed",
+        "schedule_compaction": "upstream_failed",
+        "execute_compaction": "upstream_failed",
         "schedule_clustering": "upstream_failed",
         "execute_clustering": "upstream_failed",
         "gather_statistics_after": "upstream_failed",
@@ -262,3 +271,24 @@ def test_the_group_composes_into_a_dag(
     run = run_dag(dag)
     assert (str(run.state), len(states(run))) == ("success", len(STEPS))
     assert result(run, "trips.gather_statistics")["small_files"] == 0
+
+
+def test_asynchronous_clustering_with_nothing_to_do_skips_all_and_starts_no_java(
+    dag_bag: Any, run_dag: Callable[..., Any], table: TableBuilder, counting_java: CountingJava
+) -> None:
+    """No file is small: nothing is scheduled, so nothing is waited for, and nothing is executed."""
+    run = run_dag(dag_bag.dags["hudi_async_clustering"], hudi_conn_id=None, base_path=table.base_path)
+    assert states(run) == dict.fromkeys(("schedule", "wait_for_compactions", "execute"), "skipped")
+    assert str(run.state) == "success"
+    assert "No clustering plan of ours is pending" in result(run, "execute")["message"]
+    assert counting_java.starts == []
+
+
+def test_asynchronous_clustering_waits_in_the_triggerer_and_executes_in_a_pool(dag_bag: Any) -> None:
+    """The job takes a slot of its own pool, the wait takes no worker, and every setting is explained in the form."""
+    dag = dag_bag.dags["hudi_async_clustering"]
+    wait = dag.task_dict["wait_for_compactions"]
+    assert (dag.task_dict["execute"].pool, wait.deferrable, wait.timeout) == ("hudi_clustering", True, 6 * 3600)
+    assert all(
+        {"title", "description_md", "section", "type"} <= set(dag.params.get_param(name).schema) for name in dag.params
+    )

@@ -23,7 +23,7 @@ from airflow_hudi_maint.core.model.policy import (
 from airflow_hudi_maint.core.model.report import Outcome
 from airflow_hudi_maint.core.planning.expiry import ExpiryClock, ExpiryGuards
 from airflow_hudi_maint.core.storage.properties import load_properties, update_properties
-from tests.spark.tables import DAYS, INDEX_PARTITIONS, ROWS_A_COMMIT, RegionTable, make_table, rows
+from tests.spark.tables import DAYS, INDEX_PARTITIONS, ROWS_A_COMMIT, RegionTable, rows
 from tests.spark.writer import HudiWriter
 
 pytestmark = pytest.mark.spark
@@ -261,22 +261,3 @@ def test_policies_in_the_properties_do_not_keep_hudi_from_the_table(
 
     assert {f"day={DAYS[0]}": 20} == writer.counts(path)
     assert keys.items() <= load_properties(workspace.table.storage).items()
-
-
-def test_small_files_are_compacted_once(writer_of: Callable[[int], HudiWriter], tmp_path: Path) -> None:
-    """Each day's three small files become one, without a sort and with the same rows; a second run starts no Spark."""
-    writer = writer_of(9)
-    path = tmp_path / "trips"
-    expected = make_table(writer, path)
-    before = writer.rows(path)
-    settings = replace(SETTINGS, sort_columns=())
-
-    compacted = maintenance.compact_small_files(
-        maintenance.open_workspace(str(path)), now=_now(), settings=settings, job=JobControl()
-    ).report
-    again = maintenance.compact_small_files(_workspace(path), now=_now(), settings=settings, job=JobControl()).report
-
-    assert (Outcome.DONE, Outcome.NOTHING_TO_DO) == (compacted.outcome, again.outcome)
-    assert (len(DAYS) * 3, len(DAYS)) == (compacted.files_before, compacted.files_after)
-    assert expected == writer.counts(path)
-    assert before == writer.rows(path)

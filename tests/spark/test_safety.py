@@ -16,6 +16,7 @@ from airflow_hudi_maint.core.model.instant import Action
 from airflow_hudi_maint.core.model.job import JobHandle
 from airflow_hudi_maint.core.model.plan import ClusteringSettings
 from airflow_hudi_maint.core.model.report import Outcome
+from airflow_hudi_maint.core.model.scheduler import Scheduler
 from tests.spark.tables import DAYS, KEEP_FOUR, rows
 from tests.spark.timeline_watch import TimelineWatch, kill
 from tests.spark.writer import HudiWriter
@@ -130,7 +131,12 @@ def test_a_partition_held_by_a_pending_plan_blocks_only_itself(table: Path, writ
     """One of two expired days is held by somebody's clustering plan: the other goes, the report names it."""
     workspace = maintenance.open_workspace(str(table))
     pending = maintenance.schedule_clustering(
-        workspace, now=_now(), settings=SETTINGS, job=JobControl(), partitions=[f"day={DAYS[0]}"]
+        workspace,
+        now=_now(),
+        settings=SETTINGS,
+        job=JobControl(),
+        partitions=[f"day={DAYS[0]}"],
+        scheduler=Scheduler.HUDI,
     )
     reported = maintenance.expire_partitions(workspace, now=_now(), job=JobControl(), policies=KEEP_FOUR)
 

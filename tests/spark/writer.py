@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from airflow_hudi_maint.core.engines.bundle import resolve_bundle
 from airflow_hudi_maint.core.engines.java import find_java
 from airflow_hudi_maint.core.engines.pyspark_install import find_pyspark
+from airflow_hudi_maint.core.engines.spark_settings import properties_text
 
 SCRIPT = Path(__file__).with_name("writer_process.py")
 BUNDLE = "org.apache.hudi:hudi-spark3.5-bundle_2.12"
@@ -21,19 +23,34 @@ BUNDLE = "org.apache.hudi:hudi-spark3.5-bundle_2.12"
 class HudiWriter:
     """A pipeline of the user's that writes with one release of Hudi."""
 
-    def __init__(self, hudi_version: str) -> None:
-        """Start Spark with the bundle of this release."""
+    def __init__(
+        self, hudi_version: str, *, packages: Sequence[str] = (), settings: Mapping[str, str] | None = None
+    ) -> None:
+        """Start Spark with the bundle of this release, more jars by their coordinates, and more settings.
+
+        The settings reach Spark by a file: they may hold credentials.
+        """
         self.hudi_version = hudi_version
-        java = find_java()
-        jar = resolve_bundle(f"{BUNDLE}:{hudi_version}", java=java, pyspark=find_pyspark(sys.executable))
+        java, pyspark = find_java(), find_pyspark(sys.executable)
+        wanted = (f"{BUNDLE}:{hudi_version}", *packages)
+        jars = [str(resolve_bundle(one, java=java, pyspark=pyspark)) for one in wanted]
         self._scratch = tempfile.TemporaryDirectory(prefix="hudi-writer-")
+        properties = Path(self._scratch.name) / "spark.properties"
+        properties.touch(mode=0o600)
+        properties.write_text(properties_text(settings or {}))
+        submit = f"--properties-file {properties} pyspark-shell"
         self._process = subprocess.Popen(
-            [sys.executable, str(SCRIPT), str(jar)],
+            [sys.executable, str(SCRIPT), ":".join(jars)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=self._scratch.name,
-            env={**os.environ, "JAVA_HOME": str(java.home), "SPARK_LOCAL_IP": "127.0.0.1"},
+            env={
+                **os.environ,
+                "JAVA_HOME": str(java.home),
+                "SPARK_LOCAL_IP": "127.0.0.1",
+                "PYSPARK_SUBMIT_ARGS": submit,
+            },
             text=True,
             start_new_session=True,
         )
@@ -53,27 +70,27 @@ class HudiWriter:
             self._process.stdout.close()
         self._scratch.cleanup()
 
-    def write(self, path: Path, rows: list[list[Any]], *, operation: str, options: dict[str, str]) -> None:
+    def write(self, path: Path | str, rows: list[list[Any]], *, operation: str, options: dict[str, str]) -> None:
         """Write rows in one commit by any operation, with any options."""
         self._ask("write", path=str(path), rows=rows, operation=operation, options=options)
 
-    def insert(self, path: Path, rows: list[list[Any]], **options: str) -> None:
+    def insert(self, path: Path | str, rows: list[list[Any]], **options: str) -> None:
         """Insert rows in one commit: always into new file groups."""
         self.write(path, rows, operation="insert", options=_dotted(options))
 
-    def upsert(self, path: Path, rows: list[list[Any]], **options: str) -> None:
+    def upsert(self, path: Path | str, rows: list[list[Any]], **options: str) -> None:
         """Upsert rows in one commit."""
         self.write(path, rows, operation="upsert", options=_dotted(options))
 
-    def insert_overwrite(self, path: Path, rows: list[list[Any]], **options: str) -> None:
+    def insert_overwrite(self, path: Path | str, rows: list[list[Any]], **options: str) -> None:
         """Replace the partitions that the rows are in."""
         self.write(path, rows, operation="insert_overwrite", options=_dotted(options))
 
-    def counts(self, path: Path) -> dict[str, int]:
+    def counts(self, path: Path | str) -> dict[str, int]:
         """Rows by partition path, as Spark reads the table."""
         return self._ask("counts", path=str(path))  # type: ignore[no-any-return]
 
-    def rows(self, path: Path) -> list[list[Any]]:
+    def rows(self, path: Path | str) -> list[list[Any]]:
         """All rows, in order of id."""
         return self._ask("rows", path=str(path))  # type: ignore[no-any-return]
 

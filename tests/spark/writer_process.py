@@ -1,7 +1,7 @@
 """A Spark session with one Hudi bundle that writes and reads tables on request: the user's own pipeline, in tests.
 
-Run as ``python writer_process.py BUNDLE_JAR``; takes one JSON request a line and answers with one JSON line. It shares
-nothing with the package under test.
+Run as ``python writer_process.py BUNDLE_JAR[:JAR…]``; takes one JSON request a line and answers with one JSON line. It
+shares nothing with the package under test.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ SCHEMA = "id string, day string, value double, ts long"
 OF_REGIONS = f"{SCHEMA}, region string"
 
 
-def session(bundle_jar: str) -> SparkSession:
+def session(jars: str) -> SparkSession:
     """Start Spark with the settings that Hudi's own quick start gives."""
     return (
         SparkSession.builder.master("local[2]")
         .appName("writer")
         .config("spark.driver.memory", "1g")
-        .config("spark.driver.extraClassPath", bundle_jar)
+        .config("spark.driver.extraClassPath", jars)
         .config("spark.serializer", "org.apache.spark.serializer.KryoSerializer")
         .config("spark.kryo.registrator", "org.apache.spark.HoodieSparkKryoRegistrar")
         .config("spark.sql.extensions", "org.apache.spark.sql.hudi.HoodieSparkSessionExtension")

@@ -63,17 +63,44 @@ FAKE_SPARK = """
         def getAction(self): return self.action
         def toString(self): return f"[==>{self.time}__{self.action}__INFLIGHT]"
 
+    def plain(it): return it.time if isinstance(it, Instant) else "java"
+
+    class Plan:
+        # One pending clustering plan: its instant, and one slice for each partition that it holds.
+        def __init__(self, time, held): self.time, self.held = time, held
+        def getLeft(self): return Instant(self.time, "clustering")
+        def getRight(self): return self
+        def getInputGroups(self): return [self]
+        def getSlices(self): return [Slice(one) for one in self.held]
+
+    class Slice:
+        def __init__(self, path): self.path = path
+        def getPartitionPath(self): return self.path
+
+    class Iterated:
+        def __init__(self, items): self.items = list(items)
+        def iterator(self): return self
+        def hasNext(self): return bool(self.items)
+        def next(self): return self.items.pop(0)
+
     class Java:
         # Any class, object or method of the JVM; a few methods answer, the others give another such thing.
         def __init__(self, name="", given=()): self.name, self.given = name, given
         def __getattr__(self, name): return Java(name, self.given)
         def __call__(self, *given):
             if self.name in ("withPath", "forTable", "withProps", "clean", "rollback", "close"):
-                print(self.name, *(json.dumps(one) for one in given))
+                print(self.name, *(json.dumps(one, default=plain) for one in given))
+            if self.name == "createNewInstantTime": return "20261130130000000"
+            if self.name == "isPresent": return bool(FAKE.get("begun"))
+            if self.name == "getRollbackInstant": return Instant(FAKE["begun"], "rollback")
             if self.name == "clean" and not FAKE.get("cleaned"): return None
             if self.name == "getTotalFilesDeleted": return FAKE["cleaned"]
             if self.name == "getEarliestCommitToRetain": return "20261130110000000"
             if self.name == "getInstants": return [Instant(*one) for one in FAKE.get("pending", [])]
+            if self.name == "getAllPendingClusteringPlans":
+                listings = FAKE.get("plans", [{}])
+                found = listings.pop(0) if len(listings) > 1 else listings[0]
+                return Iterated(Plan(time, held) for time, held in found.items())
             if self.name == "exists": return given[0].given[0] in FAKE.get("files", {})
             if self.name == "open": return Java("", given[0].given)
             if self.name == "toByteArray": return FAKE["files"][given[0].given[0]].encode()

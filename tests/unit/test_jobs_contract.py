@@ -100,12 +100,25 @@ def test_an_unknown_layout_is_refused(tmp_path: Path) -> None:
     assert ran.report.error_message == "ValueError: Layout 'spiral' is not one of linear, zorder, hilbert"
 
 
-def test_executing_names_its_instants(tmp_path: Path) -> None:
-    """The rows of the procedure come back in the report."""
-    asked = request(JobKind.EXECUTE_CLUSTERING, instants=["20261130120000000", "20261130130000000"])
+def test_each_instant_is_executed_with_its_own_options(tmp_path: Path) -> None:
+    """What Hudi keeps in no plan goes with each of them; the rows of the procedure come back in the report."""
+    first, second = "20261130120000000", "20261130130000000"
+    asked = request(
+        JobKind.EXECUTE_CLUSTERING,
+        instants=[first, second],
+        options={"hoodie.clustering.max.parallelism": "4"},
+        options_of={first: {"hoodie.layout.optimize.strategy": "ZORDER"}},
+    )
     ran = Ran(asked, tmp_path=tmp_path, script="execute_clustering")
-    assert ran.report.rows == ({"timestamp": "20261130120000000", "state": "COMPLETED"},)
-    assert "op => 'execute', instants => '20261130120000000,20261130130000000')" in ran.calls[1]
+    assert ran.report.rows == ({"timestamp": "20261130120000000", "state": "COMPLETED"},) * 2
+    calls = [call for call in ran.calls if call.startswith(("sql", "set hoodie.layout", "set hoodie.clustering"))]
+    assert calls == [
+        "set hoodie.clustering.max.parallelism 4",
+        "set hoodie.layout.optimize.strategy ZORDER",
+        rf"sql CALL run_clustering(path => '/lake/o\'trips', op => 'execute', instants => '{first}')",
+        "set hoodie.clustering.max.parallelism 4",
+        rf"sql CALL run_clustering(path => '/lake/o\'trips', op => 'execute', instants => '{second}')",
+    ]
 
 
 @pytest.mark.parametrize("instants", [[], ["all"]])
@@ -114,6 +127,39 @@ def test_executing_everything_by_accident_is_refused(tmp_path: Path, instants: l
     ran = Ran(request(JobKind.EXECUTE_CLUSTERING, instants=instants), tmp_path=tmp_path, script="execute_clustering")
     assert (ran.code, ran.report.ok) == (1, False)
     assert not [call for call in ran.calls if call.startswith("sql")]
+
+
+def test_clustering_at_once_executes_what_came_of_its_own_plan(tmp_path: Path) -> None:
+    """By comparing the pending plans: not what was there before, nor a plan that holds another partition."""
+    old, ours, foreign = (f"2026113012000000{number}" for number in range(3))
+    asked = request(
+        JobKind.CLUSTER,
+        partitions=["day=1", "day=2"],
+        sort_columns=["city"],
+        layout="zorder",
+        execute_options={"hoodie.layout.optimize.strategy": "ZORDER"},
+    )
+    plans: list[Json] = [{old: ["day=9"]}, {old: ["day=9"], ours: ["day=1", "day=2"], foreign: ["day=2", "day=3"]}]
+    ran = Ran(asked, tmp_path=tmp_path, script="cluster", hudi={"plans": plans})
+    assert (ran.code, ran.report.error_message) == (0, None)
+    calls = [call for call in ran.calls if call.startswith(("sql", "set hoodie.layout", "unset hoodie.layout"))]
+    assert calls == [
+        (
+            r"sql CALL run_clustering(path => '/lake/o\'trips', op => 'schedule', "
+            r"selected_partitions => 'day=1,day=2', order => 'city', order_strategy => 'zorder')"
+        ),
+        "set hoodie.layout.optimize.strategy ZORDER",
+        rf"sql CALL run_clustering(path => '/lake/o\'trips', op => 'execute', instants => '{ours}')",
+        "unset hoodie.layout.optimize.strategy",
+    ]
+    assert any(foreign in call and "left alone" in call for call in ran.calls)
+    assert len(ran.report.rows) == 1
+
+
+def test_clustering_at_once_may_find_nothing(tmp_path: Path) -> None:
+    """Nothing was planned, so nothing is executed, and the report has no row."""
+    ran = Ran(request(JobKind.CLUSTER, partitions=["day=1"], sort_columns=[]), tmp_path=tmp_path, script="cluster")
+    assert (ran.code, ran.report.ok, ran.report.rows) == (0, True, ())
 
 
 def test_an_error_comes_back_with_its_causes(tmp_path: Path) -> None:

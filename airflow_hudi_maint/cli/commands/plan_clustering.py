@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.cli.command import hudi_command
@@ -9,10 +10,13 @@ from airflow_hudi_maint.cli.gathering import now
 from airflow_hudi_maint.cli.opening import open_table
 from airflow_hudi_maint.cli.planning import print_plan
 from airflow_hudi_maint.cli.progress import progress
-from airflow_hudi_maint.hooks.plan_settings import SIZES, clustering_settings, worthwhile
+from airflow_hudi_maint.core.errors import InvalidSettingError
+from airflow_hudi_maint.hooks.plan_settings import SIZES, clustering_settings, clustering_strategy
+from airflow_hudi_maint.hooks.small_file_settings import worthwhile
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Sequence
 
     from airflow_hudi_maint.cli.exit_codes import ExitCode
     from airflow_hudi_maint.core.maintenance import PlannedClustering
@@ -25,10 +29,18 @@ def plan_clustering(args: Namespace) -> ExitCode:
     """Make a clustering plan of ours (Hudi's own is made when a task schedules it) and print it."""
     from airflow_hudi_maint.core import maintenance
 
-    settings = clustering_settings(**_sizes(args), sort_columns=args.sort_column, layout=args.layout)
+    settings = clustering_settings(
+        **_sizes(args),
+        sort_columns=args.sort_column,
+        layout=args.layout,
+        execution_strategy=args.execution_strategy,
+    )
+    strategy = clustering_strategy(strategy=args.strategy, strategy_options=_options(args.strategy_option))
     workspace = open_table(args, writes=args.write)
     with progress(workspace.table.storage.requests):
-        planned = maintenance.plan_clustering(workspace, now=now(), settings=settings, partitions=args.partition)
+        planned = maintenance.plan_clustering(
+            workspace, now=now(), settings=settings, partitions=args.partition, **strategy
+        )
     return _print(args, planned)
 
 
@@ -38,7 +50,10 @@ def plan_small_files(args: Namespace) -> ExitCode:
     from airflow_hudi_maint.core import maintenance
 
     worth = worthwhile(
-        min_files_removed=args.min_files_removed, max_bytes_per_file_removed=args.max_bytes_per_file_removed
+        min_files_removed=args.min_files_removed,
+        max_bytes_per_file_removed=args.max_bytes_per_file_removed,
+        max_bytes=args.max_bytes,
+        min_idle=None if args.min_idle_days is None else timedelta(days=args.min_idle_days),
     )
     settings = clustering_settings(**_sizes(args))
     workspace = open_table(args, writes=args.write)
@@ -47,6 +62,14 @@ def plan_small_files(args: Namespace) -> ExitCode:
             workspace, now=now(), settings=settings, partitions=args.partition, worthwhile=worth
         )
     return _print(args, planned)
+
+
+def _options(pairs: Sequence[str] | None) -> dict[str, str]:
+    """Options of a strategy, each given as ``name=value``."""
+    for pair in pairs or ():
+        if not pair.partition("=")[1]:
+            raise InvalidSettingError(f"--strategy-option {pair!r} is not of the form name=value")
+    return {name.strip(): value for name, _, value in (pair.partition("=") for pair in pairs or ())}
 
 
 def _sizes(args: Namespace) -> dict[str, int | None]:

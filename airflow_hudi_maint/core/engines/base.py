@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from airflow_hudi_maint.core.errors import EngineKilledError, HudiMaintError
+from airflow_hudi_maint.core.errors import EngineKilledError, HudiMaintError, TransientError
+from airflow_hudi_maint.core.model.job import JobStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from airflow_hudi_maint.core.model.job import JobHandle, JobProgress, JobReport, JobRequest, JobStatus
+    from airflow_hudi_maint.core.model.job import JobHandle, JobProgress, JobReport, JobRequest
 
 LOG_LINES = 40
 KILL_SECONDS = 30.0
+SILENT_SECONDS = 300.0
+"""How long a cluster may give no answer before the wait for its job is given up."""
 
 
 class Engine(Protocol):
@@ -30,8 +34,13 @@ class Engine(Protocol):
         """The Hudi bundle that its jobs run with: a Maven coordinate, or the path of a jar."""
         ...
 
+    @property
+    def outlives(self) -> bool:
+        """True when its jobs go on after the process that submitted them has ended: one may attach, and defer."""
+        ...
+
     def submit(self, request: JobRequest) -> JobHandle:
-        """Start the job and return at once."""
+        """Start the job and return at once; a job of this name that runs already is returned instead of a second."""
         ...
 
     def status(self, handle: JobHandle) -> JobStatus:
@@ -101,31 +110,72 @@ def run_job(
         EngineKilledError: ``timeout_seconds`` passed; the job was killed.
         BaseException: Whatever interrupts the watching is raised on, after the job was killed.
     """
-    handle = engine.submit(request)
-    try:
+    handle = submit_job(engine, request, on_submitted=on_submitted, log=log)
+    return watch_job(
+        engine,
+        handle,
+        log=log,
+        probe=probe,
+        interval_seconds=interval_seconds,
+        report_every_seconds=report_every_seconds,
+        timeout_seconds=timeout_seconds,
+    )
+
+
+def submit_job(
+    engine: Engine, request: JobRequest, *, on_submitted: Callable[[JobHandle], None], log: Callable[[str], None]
+) -> JobHandle:
+    """Submit a job and hand its handle to ``on_submitted``; when that fails, the job is killed."""
+    handle = replace(engine.submit(request), kind=request.kind.value)
+    with _ended_on_error(engine, handle, log=log):
         on_submitted(handle)
         log(f"Submitted {request.application_name} to {engine.name} as {handle.job_id}")
+    return handle
+
+
+def watch_job(
+    engine: Engine,
+    handle: JobHandle,
+    *,
+    log: Callable[[str], None],
+    probe: Callable[[], str] | None = None,
+    interval_seconds: float = 5.0,
+    report_every_seconds: float = 15.0,
+    timeout_seconds: float | None = None,
+) -> JobOutcome:
+    """Watch a job that this or an earlier process submitted to its end, and close it; as :func:`run_job` does."""
+    with _ended_on_error(engine, handle, log=log):
         watch = _Watch(engine=engine, handle=handle, log=log, probe=probe, report_every_seconds=report_every_seconds)
         status = watch.until_end(interval_seconds=interval_seconds, timeout_seconds=timeout_seconds)
-        return JobOutcome(
+        outcome = JobOutcome(
             handle=handle,
             status=status,
             report=engine.report(handle),
             log_tail=engine.log_tail(handle, lines=LOG_LINES),
         )
+    engine.close(handle)
+    return outcome
+
+
+@contextmanager
+def _ended_on_error(engine: Engine, handle: JobHandle, *, log: Callable[[str], None]) -> Iterator[None]:
+    try:
+        yield
     except BaseException:
-        _kill_quietly(engine, handle, log=log)
+        ended = _kill_quietly(engine, handle, log=log)
+        if ended or not engine.outlives:  # What cannot be reached goes on, and a retry attaches to it.
+            engine.close(handle)
         raise
-    finally:
-        engine.close(handle)
 
 
-def _kill_quietly(engine: Engine, handle: JobHandle, *, log: Callable[[str], None]) -> None:
+def _kill_quietly(engine: Engine, handle: JobHandle, *, log: Callable[[str], None]) -> bool:
     """Kill on the way out of an error: a failure to kill is logged, so that it does not hide that error."""
     try:
         engine.kill(handle, timeout_seconds=KILL_SECONDS)
     except (HudiMaintError, OSError) as error:
         log(f"Job {handle.job_id} was not killed: {error}")
+        return False
+    return True
 
 
 class _Watch:
@@ -148,10 +198,11 @@ class _Watch:
         self._started = time.monotonic()
         self._logged_at = self._started
         self._logged_stage = ""
+        self._heard = self._started
 
     def until_end(self, *, interval_seconds: float, timeout_seconds: float | None) -> JobStatus:
         while True:
-            status = self._engine.status(self._handle)
+            status = self._status()
             seconds = time.monotonic() - self._started
             if status.ended:
                 self._log(f"Job ended after {seconds:.0f} s: {status.value}")
@@ -160,6 +211,19 @@ class _Watch:
                 raise EngineKilledError(self._timeout_message(timeout_seconds))
             self._report_if_due()
             time.sleep(interval_seconds)
+
+    def _status(self) -> JobStatus:
+        """Ask the engine; a cluster that is silent for a while is borne with, for its job goes on."""
+        try:
+            status = self._engine.status(self._handle)
+        except TransientError as error:
+            silent = time.monotonic() - self._heard
+            if not self._engine.outlives or silent >= SILENT_SECONDS:
+                raise
+            self._log(f"No answer for {silent:.0f} s: {error}")
+            return JobStatus.RUNNING
+        self._heard = time.monotonic()
+        return status
 
     def _timeout_message(self, timeout_seconds: float) -> str:
         tail = self._engine.log_tail(self._handle, lines=LOG_LINES)

@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.core.engines import process_group
 from airflow_hudi_maint.core.engines.base import KILL_SECONDS, LOG_LINES
-from airflow_hudi_maint.core.engines.bundle import DEFAULT_BUNDLE, check_spark, resolve_bundle
+from airflow_hudi_maint.core.engines.bundle import DEFAULT_BUNDLE
+from airflow_hudi_maint.core.engines.class_path import resolve_jars
 from airflow_hudi_maint.core.engines.java import JavaInstallation, find_java
+from airflow_hudi_maint.core.engines.job_code import JOBS
 from airflow_hudi_maint.core.engines.local_handle import ENGINE, FOREIGN_SECONDS, WORK_PREFIX, LocalHandle, Machine
 from airflow_hudi_maint.core.engines.maven import REPOSITORIES_VARIABLE
 from airflow_hudi_maint.core.engines.process_group import ProcessId
-from airflow_hudi_maint.core.engines.pyspark_install import find_pyspark
+from airflow_hudi_maint.core.engines.pyspark_install import find_pyspark, spark_at
+from airflow_hudi_maint.core.engines.s3a import S3Access, is_on_s3, s3_access
 from airflow_hudi_maint.core.engines.spark_settings import (
     LOG4J,
     is_local,
@@ -35,7 +38,6 @@ from airflow_hudi_maint.core.model.job import JobHandle, JobProgress, JobReport,
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-JOBS = Path(__file__).resolve().parents[2] / "jobs"
 PARENT_PID_VARIABLE = "AIRFLOW_HUDI_MAINT_PARENT_PID"
 
 _REQUEST, _REPORT, _PROGRESS, _LOG = "request.json", "report.json", "progress.json", "job.log"
@@ -49,7 +51,10 @@ class LocalSparkEngine:
 
     A job dies with the process that submitted it, so that a worker that is killed leaves no Spark behind.
     ``spark_conf`` may hold credentials: it reaches Spark through a file that only this user can read, and is not in
-    the ``repr``. ``time_zone`` (an IANA name) is the zone that the job stamps instants in; None means this machine's,
+    the ``repr``. ``storage_options`` are what s3fs opens the table with: a table on S3 is opened by Spark with the same
+    credentials, at the same place. ``packages`` are more jars of the class path.
+    ``spark_submit`` is a program to start the job with, in the place of ``python``, and ``spark_home`` its
+    installation. ``time_zone`` (an IANA name) is the zone that the job stamps instants in; None means this machine's,
     which has to be that of the table's other writers where the table does not say UTC.
     """
 
@@ -63,12 +68,21 @@ class LocalSparkEngine:
     repositories: Sequence[str] = field(default=(), repr=False)
     work_dir: Path | None = None
     time_zone: str | None = None
+    packages: Sequence[str] = ()
+    storage_options: Mapping[str, object] = field(default_factory=dict, repr=False)
+    spark_home: Path | None = None
+    spark_submit: str | None = None
     jobs_dir: Path = JOBS
 
     @property
     def name(self) -> str:
         """The engine's name in handles and messages."""
         return ENGINE
+
+    @property
+    def outlives(self) -> bool:
+        """False: a job dies with the process that submitted it."""
+        return False
 
     def submit(self, request: JobRequest) -> JobHandle:
         """Start the job's process; a first use also fetches the bundle.
@@ -153,18 +167,29 @@ class LocalSparkEngine:
         process_group.forget(job.process)
         _Work(path=job.work).remove()
 
+    def _access(self, request: JobRequest) -> S3Access:
+        if not is_on_s3(request.base_path):
+            return S3Access()
+        return s3_access(self.storage_options, spark_conf=self.spark_conf)
+
     def _settings(self, request: JobRequest, *, java: JavaInstallation, work: _Work) -> dict[str, str]:
-        pyspark = find_pyspark(self.python)
-        check_spark(self.bundle, spark_release=pyspark.release)
-        jar = resolve_bundle(
-            self.bundle, java=java, pyspark=pyspark, cache_dir=self.cache_dir, repositories=self.repositories
+        jars = resolve_jars(
+            self.bundle,
+            spark_path=request.base_path,
+            packages=self.packages,
+            spark_conf=self.spark_conf,
+            java=java,
+            pyspark=spark_at(self.spark_home) if self.spark_home else find_pyspark(self.python),
+            cache_dir=self.cache_dir,
+            repositories=self.repositories,
         )
+        own = {"spark.sql.warehouse.dir": str(work.file("warehouse"))}
         return session_settings(
             master=self.master,
-            bundle_jar=jar,
+            jars=jars,
             driver_memory=self.driver_memory,
             application_name=request.application_name,
-            given={"spark.sql.warehouse.dir": str(work.file("warehouse")), **self.spark_conf},
+            given={**own, **self._access(request).settings, **self.spark_conf},
         )
 
     def _start(
@@ -175,9 +200,12 @@ class LocalSparkEngine:
         work.write("log4j2.properties", LOG4J)
         work.write(_LOG, "")
         script = self.jobs_dir / f"{request.kind.value}.py"
+        starter = [self.python]
+        if self.spark_submit:
+            starter = [self.spark_submit, "--properties-file", str(work.file(_PROPERTIES))]
         return process_group.start(
-            [self.python, str(script), str(work.file(_REQUEST)), str(work.file(_REPORT))],
-            env=self._environment(java=java, work=work),
+            [*starter, str(script), str(work.file(_REQUEST)), str(work.file(_REPORT))],
+            env={**self._environment(java=java, work=work), **self._access(request).environment},
             cwd=work.path,
             output=work.file(_LOG),
             marker=str(work.path),
@@ -202,6 +230,9 @@ class LocalSparkEngine:
             SPARK_LOCAL_DIRS=self.spark_conf.get("spark.local.dir") or str(work.file("scratch")),
             PYTHONUNBUFFERED="1",
         )
+        if self.spark_home:
+            environment["SPARK_HOME"] = str(self.spark_home)
+            del environment["SPARK_CONF_DIR"]  # The installation's own spark-env.sh may be needed to reach its cluster.
         environment[PARENT_PID_VARIABLE] = str(os.getpid())
         if is_local(self.master):
             environment["SPARK_LOCAL_IP"] = "127.0.0.1"

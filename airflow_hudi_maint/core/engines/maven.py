@@ -111,7 +111,7 @@ def _without_password(root: str) -> tuple[str, str | None]:
 def _download_with_patience(url: str, *, authorization: str | None, into: Path) -> None:
     if urlsplit(url).scheme not in ("http", "https", "file"):
         raise ValueError("the address must begin with https://, http:// or file://")
-    opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=_trust()))
+    opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=trusted_certificates()))
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             _download_once(opener, url, authorization=authorization, into=into)
@@ -169,7 +169,7 @@ def _open(opener: urllib.request.OpenerDirector, url: str, *, authorization: str
     return answer
 
 
-def _trust() -> ssl.SSLContext:
+def trusted_certificates() -> ssl.SSLContext:
     """Return Python's default trust, with the bundles that are given to other programs of this machine."""
     context = ssl.create_default_context()
     # Python 3.13 refuses authorities that lack extensions no one else asks for, as those of many proxies do.

@@ -59,3 +59,15 @@ def find_pyspark(python: str) -> PysparkInstallation:
             f"The pyspark of {python!r} at {home} has no jars; install the full pyspark there, not pyspark-client."
         )
     return PysparkInstallation(home=home, version=found[1])
+
+
+def spark_at(home: Path) -> PysparkInstallation:
+    """Return the Spark that was installed in this folder.
+
+    Raises:
+        InvalidSettingError: There is none; its jars tell.
+    """
+    names = sorted(path.stem for path in (home / "jars").glob("spark-core_*.jar"))
+    if not names:
+        raise InvalidSettingError(f"There is no Spark at spark_home={str(home)!r}: jars/spark-core_*.jar is missing")
+    return PysparkInstallation(home=home, version=names[-1].rpartition("-")[2])

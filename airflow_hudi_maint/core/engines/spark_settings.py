@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from airflow_hudi_maint.core.errors import InvalidSettingError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 CLASS_PATH = "spark.driver.extraClassPath"
@@ -59,9 +59,11 @@ def spark_path(base_path: str) -> str:
 
 
 def session_settings(
-    *, master: str, bundle_jar: Path, driver_memory: str, application_name: str, given: Mapping[str, str]
+    *, master: str, jars: Sequence[Path], driver_memory: str, application_name: str, given: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the whole configuration of a session; ``given`` wins, and adds to lists that Hudi has to be on.
+
+    ``jars`` are those of the class path, Hudi's bundle first.
 
     The time zone is left alone on purpose: Hudi names its instants in the zone of the JVM, and the table's other
     writers use theirs.
@@ -79,12 +81,12 @@ def session_settings(
     if is_local(master):
         settings["spark.driver.host"] = "127.0.0.1"
     else:
-        settings["spark.jars"] = str(bundle_jar)
+        settings["spark.jars"] = ",".join(map(str, jars))
     settings.update(given)
     # On the class path, not in spark.jars: Spark's own loader of jars made Hudi 1.0.2 fail with a ClassCastException.
-    settings[CLASS_PATH] = _joined(str(bundle_jar), given.get(CLASS_PATH), separator=":")
+    settings[CLASS_PATH] = _joined(*map(str, jars), more=given.get(CLASS_PATH), separator=":")
     hudi_extension = "org.apache.spark.sql.hudi.HoodieSparkSessionExtension"
-    settings[EXTENSIONS] = _joined(hudi_extension, given.get(EXTENSIONS), separator=",")
+    settings[EXTENSIONS] = _joined(hudi_extension, more=given.get(EXTENSIONS), separator=",")
     return settings
 
 
@@ -100,9 +102,8 @@ def properties_text(settings: Mapping[str, str]) -> str:
     )
 
 
-def _joined(first: str, more: str | None, *, separator: str) -> str:
-    parts = [first, *(part for part in (more or "").split(separator) if part and part != first)]
-    return separator.join(parts)
+def _joined(*first: str, more: str | None, separator: str) -> str:
+    return separator.join(dict.fromkeys((*first, *filter(None, (more or "").split(separator)))))
 
 
 def _escaped(text: str, *, key: bool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.core.engines.bundle import check_bundle
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from airflow_hudi_maint.core.maintenance.workspace import Workspace
     from airflow_hudi_maint.core.model.health import TableHealth
+    from airflow_hudi_maint.core.model.orphan import OrphanFile
     from airflow_hudi_maint.core.model.statistics import TableStatistics
     from airflow_hudi_maint.core.planning.health_thresholds import HealthThresholds
 
@@ -36,13 +37,15 @@ def check_health(
     now: datetime,
     thresholds: HealthThresholds | None = None,
     statistics: TableStatistics | None = None,
+    orphans: bool = False,
 ) -> CheckedHealth:
     """Look at a table, judge it and write what was found as ``health/<moment>.json``; no engine is started.
 
     ``statistics`` are those of an earlier step; None gathers them, incrementally where that is possible. Where the
     table is too broken for that, the signals that rest on file sizes are unknown and the others are there. A second
     run on an unchanged table finds the same but for the ages. Statistics are gathered before the timeline is read for
-    the rest, so a write that completes in between is counted in the latter only.
+    the rest, so a write that completes in between is counted in the latter only. ``orphans`` lists every partition, for
+    files that nothing refers to.
 
     Raises StorageError; a sick table raises nothing: see :func:`refuse_unhealthy`.
     """
@@ -61,6 +64,8 @@ def check_health(
         bundle_problem=_bundle_problem(workspace),
         unread=unread,
     )
+    if orphans:
+        facts = replace(facts, orphans=_orphans(workspace))
     health = judge_health(facts, now=now, thresholds=thresholds)
     path = write_health(workspace.documents, health=health)
     counts = ", ".join(f"{count} {severity}" for severity, count in health.counts().items() if count)
@@ -82,6 +87,12 @@ def refuse_unhealthy(health: TableHealth, *, fail_on: Severity | None) -> None:
     if bad:
         named = " ".join(f"{one.name} is {one.severity}: {one.found} {one.advice}" for one in bad)
         raise UnhealthyTableError(f"Table {health.base_path} is not healthy. {named}")
+
+
+def _orphans(workspace: Workspace) -> tuple[OrphanFile, ...]:
+    """The files of every partition that nothing refers to; the timeline has to be older than the listing."""
+    view = workspace.table.view(workspace.table.timeline(), listing="directory")
+    return tuple(one for path in view.partition_paths for one in view.orphans(path))
 
 
 def _bundle_problem(workspace: Workspace) -> str | None:

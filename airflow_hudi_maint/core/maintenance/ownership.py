@@ -1,21 +1,22 @@
 """Which pending clustering plans are ours, and which of them is being executed.
 
-A plan on the timeline does not say who made it, so small documents in our own folder do: one before Hudi is asked to
-schedule (what for), one for each plan that then appeared. A plan that was made just before its maker died is recognised
-by the first: newer than it, only requested, and holding nothing but file groups of it. A plan of ours that is executed
-notes the job, so that a second execution can see that it runs.
+A plan that we wrote ourselves names its maker. One that Hudi wrote does not, so small documents in our own folder do:
+one before Hudi is asked to schedule (what for), one for each plan that then appeared. A plan that Hudi made just before
+its asker died is recognised by the first: newer than it, only requested, and holding nothing but file groups of it.
+A plan of ours that is executed notes the job, so that a second execution can see that it runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 from airflow_hudi_maint.core.errors import HudiMaintError, InvalidSettingError, TerminalError
 from airflow_hudi_maint.core.model.commit import PendingPlan, PlanKind
 from airflow_hudi_maint.core.model.instant import State
 from airflow_hudi_maint.core.model.job import JobHandle
-from airflow_hudi_maint.core.model.plan import ClusteringPlan
+from airflow_hudi_maint.core.model.plan import ClusteringPlan, ClusteringSettings
+from airflow_hudi_maint.core.model.scheduler import PLAN_PATH_KEY, PlanOwner, is_native
 
 if TYPE_CHECKING:
     from airflow_hudi_maint.core.maintenance.workspace import Workspace
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from airflow_hudi_maint.core.model.timeline import Timeline
 
 _FOLDER: Final = "scheduled"
+_SUFFIX = ".json"
 _ASKED = "-asked.json"
 _ASKED_LOOKED_AT = 10
 
@@ -40,9 +42,22 @@ def forget_asked(workspace: Workspace) -> None:
         workspace.documents.delete(_FOLDER, name=name)
 
 
-def record_ours(workspace: Workspace, plan: PendingPlan, *, plan_path: str | None) -> None:
-    """Note that a pending plan is ours, and which of our plans it came from."""
-    _note(workspace, plan, fields={"plan_path": plan_path})
+def record_ours(
+    workspace: Workspace, plan: PendingPlan, *, plan_path: str | None, owner: PlanOwner | None = None
+) -> None:
+    """Note that a pending plan is ours, which of our plans it came from, and the task that asked for it.
+
+    Hudi's own plans have no place for the last two; those that we write carry them, too.
+    """
+    made: JsonObject = {} if owner is None else {"owner": owner.to_metadata()}
+    _note(workspace, plan, fields={"plan_path": plan_path, **made})
+
+
+def owner_of(workspace: Workspace, plan: PendingPlan) -> PlanOwner | None:
+    """The task that a plan was made for; None where nobody noted one."""
+    noted = _noted(workspace, plan).get("owner")
+    kept = {key: value for key, value in noted.items() if isinstance(value, str)} if isinstance(noted, Mapping) else {}
+    return PlanOwner.from_metadata({**kept, **plan.extra_metadata})
 
 
 def record_execution(workspace: Workspace, plan: PendingPlan, *, job: JobHandle | None) -> None:
@@ -64,9 +79,40 @@ def executing_job(workspace: Workspace, plan: PendingPlan) -> JobHandle | None:
         return None
 
 
+def executed_by(workspace: Workspace, job: JobHandle | None) -> tuple[str, ...]:
+    """Requested times of the plans whose execution by this job was noted, pending or not; none without a job."""
+    if job is None:
+        return ()
+    documents = workspace.documents
+    names = [name for name in documents.names(_FOLDER) if name.removesuffix(".json").isdigit()]
+    noted = {name: documents.read(documents.path(_FOLDER, name=name)) for name in names}
+    handle = job.to_json()
+    return tuple(
+        name.removesuffix(".json")
+        for name, document in noted.items()
+        if isinstance(document, Mapping) and document.get("job") == handle
+    )
+
+
+def noted_instants(workspace: Workspace) -> frozenset[str]:
+    """Requested times of the plans that were noted as ours, clusterings and compactions, pending or not."""
+    return frozenset(name.removesuffix(_SUFFIX) for name in workspace.documents.names(_FOLDER))
+
+
+def settings_of(workspace: Workspace, plan: PendingPlan) -> ClusteringSettings | None:
+    """The settings that a clustering plan of ours was made with; None for others' plans, and where ours is gone."""
+    path = _noted(workspace, plan).get("plan_path") or plan.extra_metadata.get(PLAN_PATH_KEY)
+    if not isinstance(path, str):
+        return None
+    try:
+        return ClusteringPlan.from_json(workspace.documents.read(path), name=path).settings
+    except TerminalError:  # deleted by now, or written by another release
+        return None
+
+
 def _note(workspace: Workspace, plan: PendingPlan, *, fields: JsonObject) -> None:
     instant = plan.instant.requested_time
-    head: JsonObject = {"kind": "scheduled-clustering", "version": 1, "instant": instant}
+    head: JsonObject = {"kind": f"scheduled-{plan.kind}", "version": 1, "instant": instant}
     document = {**head, **_noted(workspace, plan), **fields}
     workspace.documents.write(_FOLDER, name=f"{instant}.json", document=document)
 
@@ -80,14 +126,19 @@ def _noted(workspace: Workspace, plan: PendingPlan) -> JsonObject:
     return dict(document) if isinstance(document, dict) else {}
 
 
-def pending_of_ours(workspace: Workspace, timeline: Timeline) -> tuple[PendingPlan, ...]:
-    """Pending clustering plans of ours, oldest first. One that was not noted yet is noted now."""
-    noted = set(workspace.documents.names(_FOLDER))
+def pending_of_ours(
+    workspace: Workspace, timeline: Timeline, *, leave: Collection[str] = ()
+) -> tuple[PendingPlan, ...]:
+    """Pending clustering plans of ours, oldest first. One that was not noted yet is noted now, but for ``leave``."""
+    noted = noted_instants(workspace)
     ours = []
     for plan in workspace.table.pending_plans(timeline):
-        if plan.kind is not PlanKind.CLUSTERING:
+        if plan.kind is not PlanKind.CLUSTERING or plan.instant.requested_time in leave:
             continue
-        if f"{plan.instant.requested_time}.json" in noted:
+        if plan.instant.requested_time in noted:
+            ours.append(plan)
+        elif is_native(plan.extra_metadata):
+            record_ours(workspace, plan, plan_path=plan.extra_metadata.get(PLAN_PATH_KEY))
             ours.append(plan)
         elif plan.instant.state is State.REQUESTED and (plan_path := _origin(workspace, plan)) is not None:
             record_ours(workspace, plan, plan_path=plan_path)

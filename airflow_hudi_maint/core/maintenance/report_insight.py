@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.core.errors import CorruptTableError, TerminalError
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from airflow_hudi_maint.core.maintenance.workspace import Workspace
     from airflow_hudi_maint.core.model.commit import CommitMetadata, PendingPlan
     from airflow_hudi_maint.core.model.health import TableHealth
+    from airflow_hudi_maint.core.model.orphan import OrphanFile
     from airflow_hudi_maint.core.model.statistics import TableStatistics
     from airflow_hudi_maint.core.planning.expiry import ExpiryGuards
     from airflow_hudi_maint.core.storage.filesystem import Entry
@@ -142,13 +143,10 @@ class InsightReader:
         except TerminalError as error:
             self._left_out("Orphan files", error)
             return None
-        return OrphanTotals(
-            by_partition=tuple(
-                (path, FileTotals(count=len(files), bytes=sum(one.bytes for one in files)))
-                for path, files in found.items()
-                if files
-            )
-        )
+        by_instant: dict[str, list[OrphanFile]] = defaultdict(list)
+        for one in (one for files in found.values() for one in files):
+            by_instant[one.instant or ""].append(one)
+        return OrphanTotals(by_partition=_totals(found), by_instant=_totals(by_instant))
 
     def _history(
         self, timeline: Timeline, *, entries: Sequence[Entry], plans: Sequence[PendingPlan]
@@ -209,3 +207,12 @@ class InsightReader:
         except CorruptTableError as error:
             self._left_out("What the last instants did", error)
             return {}
+
+
+def _totals(groups: Mapping[str, Collection[OrphanFile]]) -> tuple[tuple[str, FileTotals], ...]:
+    """How many files each group has, and their bytes, in order of the groups' names; empty groups are left out."""
+    return tuple(
+        (name, FileTotals(count=len(files), bytes=sum(one.bytes for one in files)))
+        for name, files in sorted(groups.items())
+        if files
+    )

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from airflow_hudi_maint.core.engines.base import JobOutcome, run_job
 from airflow_hudi_maint.core.engines.bundle import check_bundle
 from airflow_hudi_maint.core.errors import EngineError, HudiMaintError, InvalidSettingError, PlanOutdatedError
+from airflow_hudi_maint.core.maintenance.attaching import attach, run_or_defer
 from airflow_hudi_maint.core.model.commit import Operation
 from airflow_hudi_maint.core.model.instant import WRITE_ACTIONS, Action, Instant
 from airflow_hudi_maint.core.model.job import JobKind, JobRequest, JobStatus, JobTotals
+from airflow_hudi_maint.core.model.report import Outcome
 from airflow_hudi_maint.core.planning.write_guard import check_no_live_writer, table_write_options
 from airflow_hudi_maint.core.storage.changes import unseen_instants
 from airflow_hudi_maint.core.storage.properties import load_properties
 
 if TYPE_CHECKING:
+    from airflow_hudi_maint.core.engines.base import JobOutcome
     from airflow_hudi_maint.core.maintenance.workspace import JobControl, Workspace
     from airflow_hudi_maint.core.model.commit import CommitMetadata
     from airflow_hudi_maint.core.model.document import JsonMapping
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from airflow_hudi_maint.core.model.statistics import Watermark
     from airflow_hudi_maint.core.model.timeline import Timeline
 
-_POLL_SECONDS = 1.0
 _KEPT_KEYS = ("hoodie.table.version", "hoodie.table.metadata.partitions")
 
 
@@ -80,18 +81,38 @@ def check_basis(workspace: Workspace, basis: PlanBasis) -> None:
 
 
 def settle_previous(workspace: Workspace, job: JobControl) -> bool:
-    """End the job that an earlier try left running, and say whether there was an earlier try.
+    """See to the job that an earlier try left behind, and say whether there was an earlier try.
 
-    Two jobs on one instant would undo each other's files, so the old one is ended before the timeline is read.
+    Two jobs on one instant would undo each other's files, so the old one has ended before the timeline is read: it is
+    waited for where its engine lets it go on without the process that submitted it, and killed where not.
+
+    Raises:
+        JobDeferred: It still runs, and is to be waited for elsewhere.
     """
     if job.previous is None:
         return False
     engine = workspace.engine()
+    if attach(workspace, engine, job=job):
+        return True
     if engine.status(job.previous) is JobStatus.RUNNING:
         workspace.log(f"An earlier try left job {job.previous.job_id} running: ending it before this one starts")
     engine.kill(job.previous)
     engine.close(job.previous)
     return True
+
+
+def credit(workspace: Workspace, reported: StepReported, *, job: JobControl) -> StepReported:
+    """Report ``done`` instead of ``already done`` where the work was done by the job that this task waited for."""
+    outcome, report = job.attachment.outcome, reported.report
+    if outcome is None or report.outcome is not Outcome.ALREADY_DONE:
+        return reported
+    done = replace(
+        report,
+        outcome=Outcome.DONE,
+        message=f"{report.message} (by job {outcome.handle.job_id}, which this task waited for)",
+        engine_seconds=outcome.seconds or report.engine_seconds,
+    )
+    return write_step_report(workspace, done)
 
 
 def own_leftovers(workspace: Workspace, timeline: Timeline, *, watermark: Watermark, retried: bool) -> tuple[str, ...]:
@@ -169,7 +190,8 @@ def run_step_job(
     """Check that the table may be written, run the job, and return its outcome and warnings.
 
     Raises PendingActionError for a live writer, BundleError for a bundle that would upgrade or cannot write the table,
-    and EngineError when the timeline does not show the effect, whatever the job's exit code was.
+    and EngineError when the timeline does not show the effect, whatever the job's exit code was. JobDeferred when the
+    job was submitted and is waited for elsewhere: the whole step then runs again.
     """
     options = check_writable(workspace, timeline=timeline, ignore=step_job.ignore)
     engine = workspace.engine()
@@ -185,15 +207,7 @@ def run_step_job(
         totals=step_job.totals,
         name=job.application_name or "",
     )
-    outcome = run_job(
-        engine,
-        request,
-        on_submitted=job.on_submitted,
-        log=workspace.log,
-        probe=step_job.probe,
-        interval_seconds=_POLL_SECONDS,
-        timeout_seconds=job.timeout_seconds,
-    )
+    outcome = run_or_defer(workspace, engine, request, job=job, probe=step_job.probe)
     nothing = step_job.may_do_nothing and outcome.report is not None and outcome.report.ok and not outcome.report.rows
     completed = step_job.completed(workspace.table.timeline()) or nothing
     return outcome, _judge(workspace, outcome, completed=completed)

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from airflow_hudi_maint.core.engines.bundle import DEFAULT_BUNDLE
 from airflow_hudi_maint.core.errors import InvalidSettingError, StorageAccessError
+from airflow_hudi_maint.core.maintenance.attaching import Attachment
 from airflow_hudi_maint.core.model.plan import PlanBasis
 from airflow_hudi_maint.core.storage.base_paths import is_below
 from airflow_hudi_maint.core.storage.documents import DocumentStore
@@ -73,6 +74,10 @@ class JobControl:
     ``previous`` is the job that an earlier try of the same step submitted, if any; ``on_submitted`` gets each job's
     handle before the job is waited for, to be stored. ``plan_path`` is the plan that the earlier try worked on, and
     ``on_planned`` gets the path of this try's. ``timeout_seconds`` None waits as long as the job runs.
+
+    Of an engine whose jobs outlive the process that submitted them, a ``previous`` that runs is waited for instead of
+    ended. ``defer`` raises JobDeferred instead of waiting; ``resumed`` says that ``previous`` was deferred over by this
+    same try, so that its end is this try's end, too.
     """
 
     application_name: str | None = None
@@ -81,6 +86,9 @@ class JobControl:
     plan_path: str | None = None
     on_planned: Callable[[str], None] = field(default=lambda _: None)
     timeout_seconds: float | None = None
+    defer: bool = False
+    resumed: bool = False
+    attachment: Attachment = field(default_factory=Attachment, repr=False, compare=False)
 
 
 def open_workspace(  # noqa: PLR0913 each is a setting of its own
@@ -123,7 +131,7 @@ def open_workspace(  # noqa: PLR0913 each is a setting of its own
     return Workspace(
         table=table,
         documents=documents,
-        engine=engine or (lambda: _local_engine(bundle, time_zone=timeline_zone)),
+        engine=engine or (lambda: _local_engine(bundle, time_zone=timeline_zone, storage_options=storage_options)),
         bundle=bundle,
         write_options=dict(write_options or {}),
         storage_options=dict(storage_options or {}),
@@ -158,10 +166,10 @@ def _folder_of(table: HudiTable) -> str:
     return f"{table.config.name}-{digest}"
 
 
-def _local_engine(bundle: str, *, time_zone: str | None) -> Engine:
+def _local_engine(bundle: str, *, time_zone: str | None, storage_options: Mapping[str, object] | None = None) -> Engine:
     from airflow_hudi_maint.core.engines.local import LocalSparkEngine
 
-    return LocalSparkEngine(bundle=bundle, time_zone=time_zone)
+    return LocalSparkEngine(bundle=bundle, time_zone=time_zone, storage_options=storage_options or {})
 
 
 def _zone(name: str | None) -> tzinfo | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from airflow_hudi_maint.core.model.instant import Instant
@@ -28,12 +28,16 @@ REWRITE_OPERATIONS = frozenset({Operation.CLUSTER, Operation.COMPACT, Operation.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteStat:
-    """One file that an instant wrote. ``path`` is relative to the base path; ``records`` is Hudi's ``numWrites``."""
+    """One file that an instant wrote. ``path`` is relative to the base path; ``records`` is Hudi's ``numWrites``.
+
+    ``begins_group`` says that the file group is new: the file replaces no earlier version of itself.
+    """
 
     file_id: str
     path: str
     bytes: int
     records: int
+    begins_group: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,13 +105,19 @@ class PendingPlan:
     """A plan on the timeline that is not executed yet.
 
     ``groups`` are the clustering groups (one group with everything for compactions); ``output_file_count`` is what the
-    plan expects to write.
+    plan expects to write, and ``group_output_file_counts`` what each group does (empty for compactions).
+    ``strategy_class`` is the execution strategy by its full class name and ``parameters`` what it gets (Hudi's
+    ``strategyParams``): both empty for compactions. ``extra_metadata`` is what the plan's maker noted.
     """
 
     instant: Instant
     kind: PlanKind
     groups: tuple[tuple[PlannedSlice, ...], ...]
     output_file_count: int
+    group_output_file_counts: tuple[int, ...] = ()
+    strategy_class: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    extra_metadata: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def inputs(self) -> tuple[PlannedSlice, ...]:

@@ -8,6 +8,7 @@ from datetime import datetime, tzinfo
 
 from airflow_hudi_maint.core.model.commit import PendingPlan
 from airflow_hudi_maint.core.model.instant import Instant
+from airflow_hudi_maint.core.model.orphan import OrphanFile
 from airflow_hudi_maint.core.model.statistics import TableStatistics
 from airflow_hudi_maint.core.model.table_config import TableConfig
 from airflow_hudi_maint.core.model.timeline import Timeline
@@ -49,7 +50,8 @@ class HealthFacts:
 
     ``doubly_completed`` are instants with more than one completed file. ``recent_operations`` are those of the newest
     completed writes, read only where nothing was cleaned for long. ``metadata_timeline`` is None without a metadata
-    table. ``marker_instants`` are the instants that have a folder of markers. ``write_options`` are those of the
+    table. ``marker_instants`` are the instants that have a folder of markers. ``orphans`` are None
+    where nobody looked for them, which takes a listing of every partition. ``write_options`` are those of the
     connection; ``bundle_problem`` says why the bundle must not write the table. ``unread`` has what could not be read,
     by what it was: ``plans``, ``clean`` or ``statistics``.
     """
@@ -66,6 +68,7 @@ class HealthFacts:
     archive: FileTotals = field(default_factory=lambda: FileTotals(count=0, bytes=0))
     marker_instants: tuple[str, ...] = ()
     heartbeats: tuple[Heartbeat, ...] = ()
+    orphans: tuple[OrphanFile, ...] | None = None
     statistics: TableStatistics | None = None
     write_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     bundle: str = ""

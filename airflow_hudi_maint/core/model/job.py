@@ -24,6 +24,10 @@ class JobKind(StrEnum):
     DELETE_PARTITIONS = "delete_partitions"
     SCHEDULE_CLUSTERING = "schedule_clustering"
     EXECUTE_CLUSTERING = "execute_clustering"
+    CLUSTER = "cluster"
+    SCHEDULE_COMPACTION = "schedule_compaction"
+    EXECUTE_COMPACTION = "execute_compaction"
+    ROLLBACK_PENDING = "rollback_pending"
     CLEAN = "clean"
     RESTORE_PARTITIONS = "restore_partitions"
     RELEASE_SAVEPOINTS = "release_savepoints"
@@ -204,21 +208,30 @@ class JobReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobHandle:
-    """Where to find a submitted job again. Store it before polling; a retry then attaches to the job or kills it."""
+    """Where to find a submitted job again. Store it before polling; a retry then attaches to the job or kills it.
+
+    ``kind`` says which job of its step it is, for those steps that have several; empty when nobody noted it.
+    """
 
     engine: str
     job_id: str
+    kind: str = field(default="", compare=False)
 
     def to_json(self) -> JsonObject:
         """Return the document of this handle; it is small and holds no secret."""
-        return {"version": JOB_VERSION, "engine": self.engine, "job_id": self.job_id}
+        document: JsonObject = {"version": JOB_VERSION, "engine": self.engine, "job_id": self.job_id}
+        return {**document, "kind": self.kind} if self.kind else document
 
     @classmethod
     def from_json(cls, document: JsonMapping) -> JobHandle:
         """Read what :meth:`to_json` wrote. What another release wrote becomes a handle without an id: a lost job."""
-        engine, job_id = document.get("engine"), document.get("job_id")
+        engine, job_id, kind = (document.get(name) for name in ("engine", "job_id", "kind"))
         known = document.get("version") == JOB_VERSION and isinstance(job_id, str)
-        return cls(engine=engine if isinstance(engine, str) else "", job_id=str(job_id) if known else "")
+        return cls(
+            engine=engine if isinstance(engine, str) else "",
+            job_id=str(job_id) if known else "",
+            kind=kind if isinstance(kind, str) else "",
+        )
 
 
 def _check_version(document: JsonMapping, *, what: str) -> None:

@@ -60,6 +60,7 @@ class Decision(StrEnum):
 
     EXPIRE = "expire"
     CLUSTER = "cluster"
+    COMPACT = "compact"
     KEEP = "keep"
     BLOCKED = "blocked"
 

@@ -74,6 +74,14 @@ class PlannedGroup:
         """The bytes that are read: base and log files."""
         return sum(one.total_bytes for one in self.inputs)
 
+    @property
+    def output_bytes(self) -> int:
+        """About how many bytes are written: those of the base files, since log files mostly hold changes of their rows.
+
+        A slice without base file counts with its log files.
+        """
+        return sum(one.base_bytes or one.log_bytes for one in self.inputs)
+
     def to_json(self) -> JsonObject:
         """The row of the JSON document; the partition is that of the entry around it."""
         return {"output_files": self.output_file_count, "inputs": [one.to_json() for one in self.inputs]}

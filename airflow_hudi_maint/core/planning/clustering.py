@@ -6,14 +6,17 @@ The rules for users are in docs/clustering.md.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
 from airflow_hudi_maint.core.model.file_slice import FileSlice
-from airflow_hudi_maint.core.model.plan import ClusteringPlan, ClusteringSettings, PlanBasis
+from airflow_hudi_maint.core.model.plan import ClusteringPlan, ClusteringSettings, ExecutionStrategy, PlanBasis
 from airflow_hudi_maint.core.model.units import counted, human_bytes
-from airflow_hudi_maint.core.planning.rewrites import Candidate, plan_rewrites
+from airflow_hudi_maint.core.planning.clustering_strategy import Selecting
+from airflow_hudi_maint.core.planning.rewrites import Candidate, Refusal, plan_rewrites
 
 _NOTHING_PENDING: Mapping[str, str] = {}
+_SINGLE_FILE_PLAN = "org.apache.hudi.client.clustering.plan.strategy.SparkSingleFileSortPlanStrategy"
 
 
 def plan_clustering(
@@ -24,13 +27,16 @@ def plan_clustering(
     partitions: Collection[str] | None = None,
     pending: Mapping[str, str] = _NOTHING_PENDING,
     purpose: str = "clustering",
+    selecting: Selecting | None = None,
 ) -> ClusteringPlan:
-    """Plan which partitions to cluster, with the groups that Hudi's size-based strategy makes of each.
+    """Plan which partitions to cluster, with the groups that Hudi makes of each: filter, then group, then cap.
 
     A partition is worth it from ``min_input_files`` small files on, and when fewer files come out than go in: also with
-    sort columns, since nothing in a table says that a file is sorted already, and each run would sort it again.
-    ``partitions`` None means all; ``pending`` names the pending plan that holds a partition, beside the ones that its
-    slices name. Every partition that was considered has an entry.
+    sort columns, since nothing in a file says that it is sorted already, and each run would sort it again. Single-file
+    sort, which makes no files fewer, leaves a partition alone that was sorted so after its last change, unless it is
+    named. ``partitions`` None means all; ``pending`` names the pending plan that holds a partition, beside the ones
+    that its slices name; ``selecting`` is the strategy (None: every partition, by files removed). Every partition that
+    was considered has an entry.
 
     Raises UnknownPartitionError for a name without data, and InvalidSettingError for an empty list of names.
 
@@ -49,8 +55,18 @@ def plan_clustering(
     day=1 cluster - 2 small files of 2 MiB become 1 in 1 group
     day=2 keep - 1 small file: one file rewritten to one gains nothing
     """
+    refusal: Refusal = gains_nothing
+    if settings.execution_strategy is ExecutionStrategy.SINGLE_FILE_SORT:
+        refusal = partial(_has_nothing_to_sort, is_named=partitions is not None)
     return plan_rewrites(
-        slices, settings, basis=basis, partitions=partitions, pending=pending, purpose=purpose, refusal=gains_nothing
+        slices,
+        settings,
+        basis=basis,
+        partitions=partitions,
+        pending=pending,
+        purpose=purpose,
+        refusal=refusal,
+        selecting=selecting,
     )
 
 
@@ -69,10 +85,21 @@ def gains_nothing(candidate: Candidate, settings: ClusteringSettings) -> str | N
     return None
 
 
+def _has_nothing_to_sort(candidate: Candidate, settings: ClusteringSettings, *, is_named: bool) -> str | None:
+    if not candidate.groups:
+        limit = human_bytes(settings.small_file_bytes)
+        return f"no file to sort: {counted(candidate.file_count, 'file')}, none below {limit}"
+    if candidate.facts.is_sorted and not is_named:
+        when = f"{candidate.facts.last_sorted:%Y-%m-%d %H:%M}"
+        return f"sorted on {when}, and nothing was written since; name the partition to sort it again"
+    return None
+
+
 def clustering_options(settings: ClusteringSettings, *, group_count: int) -> dict[str, str]:
     """Return the Hudi options that make Hudi's plan the one that was shown.
 
-    ``group_count`` is the plan's, so that Hudi's limit (30 by default, over all partitions) leaves none out.
+    ``group_count`` is the plan's ``group_limit``, so that Hudi's limit (30 by default, over all partitions) leaves none
+    out.
     Partitions, sort columns and layout go by the procedure's named arguments.
 
     >>> clustering_options(ClusteringSettings(), group_count=36)["hoodie.clustering.plan.strategy.max.num.groups"]
@@ -89,6 +116,10 @@ def clustering_options(settings: ClusteringSettings, *, group_count: int) -> dic
         # Since 1.0 a plan otherwise looks only at partitions that were written since the last clustering.
         "hoodie.table.services.incremental.enabled": "false",
     }
+    if settings.execution_strategy is not ExecutionStrategy.SORT_AND_SIZE:
+        options["hoodie.clustering.execution.strategy.class"] = settings.execution_strategy.class_name
+    if settings.execution_strategy is ExecutionStrategy.SINGLE_FILE_SORT:
+        options[f"{strategy}.class"] = _SINGLE_FILE_PLAN
     if not settings.sort_columns:
         options[f"{strategy}.single.group.clustering.enabled"] = "false"
     return options

@@ -1,16 +1,16 @@
 """The groups that Hudi puts a partition's small files into.
 
-Source: Hudi's ``SparkSizeBasedClusteringPlanStrategy`` and ``PartitionAwareClusteringPlanStrategy``, which are alike in
-0.15.0, 1.0.2 and 1.2.0 but for the last rule of :func:`pack_groups`.
+Source: Hudi's ``PartitionAwareClusteringPlanStrategy`` with ``SparkSizeBasedClusteringPlanStrategy``, and
+``SparkSingleFileSortPlanStrategy``. ``tests/golden/clustering_plans.json`` holds what three releases planned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from airflow_hudi_maint.core.model.file_slice import FileSlice
-from airflow_hudi_maint.core.model.plan import ClusteringSettings, PlannedGroup, PlannedInput
+from airflow_hudi_maint.core.model.plan import ClusteringSettings, ExecutionStrategy, PlannedGroup, PlannedInput
 
 ASSUMED_BASE_FILE_BYTES = 120 * 1024 * 1024
 """What Hudi takes for a slice without base file: the default of ``hoodie.parquet.max.file.size``."""
@@ -18,10 +18,14 @@ ASSUMED_BASE_FILE_BYTES = 120 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusteringGroup:
-    """File slices of one partition that are rewritten together, and how many files that makes."""
+    """File slices of one partition that are rewritten together, and how many files that makes.
+
+    ``position`` counts the groups of the partition from 1 on, with those that Hudi drops in the end.
+    """
 
     slices: tuple[FileSlice, ...]
     output_file_count: int
+    position: int = 1
 
     @property
     def packed_bytes(self) -> int:
@@ -32,6 +36,11 @@ class ClusteringGroup:
     def input_bytes(self) -> int:
         """The bytes that are read: base and log files."""
         return sum(one.total_bytes for one in self.slices)
+
+    @property
+    def is_lone(self) -> bool:
+        """Whether one file is made of one."""
+        return len(self.slices) == self.output_file_count == 1
 
     def planned(self, partition_path: str) -> PlannedGroup:
         """The group as a plan holds it: files by name."""
@@ -57,8 +66,9 @@ def pack_groups(slices: Iterable[FileSlice], settings: ClusteringSettings) -> tu
 
     The largest goes first; a group closes when the next slice would lift it over ``max_group_bytes``, and makes as many
     files as its bytes fill at ``target_file_bytes``, rounded up. Slices of equal size are taken in order of file id,
-    where Hudi has no order. Without sort columns a last group of one slice is dropped. 1.2.0 drops every group that
-    makes one file of one, where older versions rewrite it: the number of files is the same.
+    where Hudi has no order. Without sort columns a group that makes one file of one is dropped: by 1.2 wherever it
+    stands, before that (``keeps_lone_groups``) only the last group, when it holds one slice. With single-file sort
+    each small slice is a group.
 
     >>> from airflow_hudi_maint.core.model.file_slice import BaseFile
     >>> def file_slice(name: str, size: int) -> FileSlice:
@@ -71,21 +81,30 @@ def pack_groups(slices: Iterable[FileSlice], settings: ClusteringSettings) -> tu
     [(['c', 'b'], 2), (['a', 'd'], 1)]
     """
     small = [one for one in slices if is_small(one, small_file_bytes=settings.small_file_bytes)]
+    small.sort(key=lambda each: (-packing_bytes(each), each.file_id))
+    if settings.execution_strategy is ExecutionStrategy.SINGLE_FILE_SORT:
+        return tuple(
+            ClusteringGroup(slices=(one,), output_file_count=1, position=number) for number, one in enumerate(small, 1)
+        )
+    groups = tuple(_packed(small, settings))
+    if settings.sort_columns:
+        return groups
+    if settings.keeps_lone_groups:
+        return groups[:-1] if groups and len(groups[-1].slices) == 1 else groups
+    return tuple(group for group in groups if not group.is_lone)
+
+
+def _packed(small: Iterable[FileSlice], settings: ClusteringSettings) -> Iterator[ClusteringGroup]:
     packed: list[list[FileSlice]] = []
     filled = 0
-    for one in sorted(small, key=lambda each: (-packing_bytes(each), each.file_id)):
+    for one in small:
         size = packing_bytes(one)
         if not packed or filled + size > settings.max_group_bytes:
             packed.append([])
             filled = 0
         packed[-1].append(one)
         filled += size
-    if packed and len(packed[-1]) == 1 and not settings.sort_columns:
-        packed.pop()
-    return tuple(_group(members, settings) for members in packed)
-
-
-def _group(members: Iterable[FileSlice], settings: ClusteringSettings) -> ClusteringGroup:
-    slices = tuple(members)
-    size = sum(map(packing_bytes, slices))
-    return ClusteringGroup(slices=slices, output_file_count=max(-(-size // settings.target_file_bytes), 1))
+    for position, members in enumerate(packed, 1):
+        size = sum(map(packing_bytes, members))
+        outputs = max(-(-size // settings.target_file_bytes), 1)
+        yield ClusteringGroup(slices=tuple(members), output_file_count=outputs, position=position)

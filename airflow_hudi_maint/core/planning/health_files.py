@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from airflow_hudi_maint.core.model.health import HealthSignal, Unit
 from airflow_hudi_maint.core.model.health_facts import HealthFacts
+from airflow_hudi_maint.core.model.orphan import OrphanFile
 from airflow_hudi_maint.core.model.statistics import TableStatistics
 from airflow_hudi_maint.core.model.table_config import TIMELINE_LAYOUT_2_SINCE
 from airflow_hudi_maint.core.model.units import counted, human_bytes, human_count
-from airflow_hudi_maint.core.planning.health_signals import judged, seconds_since, untold
+from airflow_hudi_maint.core.planning.health_signals import judged, seconds_since, some_details, untold
 from airflow_hudi_maint.core.planning.health_thresholds import HealthThresholds
 from airflow_hudi_maint.core.planning.writer_settings import FAILED_WRITES_POLICY, key_for
 
@@ -27,6 +29,8 @@ def file_signals(facts: HealthFacts, *, now: datetime, thresholds: HealthThresho
         yield _micro_partitions(facts, thresholds=thresholds)
     yield from _archive(facts, thresholds=thresholds)
     yield _leftovers(facts, now=now, thresholds=thresholds)
+    if facts.orphans is not None:
+        yield _orphans(facts.orphans, thresholds=thresholds)
 
 
 def _small_files(facts: HealthFacts, *, thresholds: HealthThresholds) -> HealthSignal:
@@ -112,6 +116,27 @@ def _leftovers(facts: HealthFacts, *, now: datetime, thresholds: HealthThreshold
         advice=f"see why writers die; with {policy}=LAZY the next clean takes heartbeats away, and CALL delete_marker "
         "the markers of an instant",
         details=(*(f"markers of {one}" for one in markers), *(f"heartbeat of {one}" for one in beats)),
+    )
+
+
+def _orphans(orphans: tuple[OrphanFile, ...], *, thresholds: HealthThresholds) -> HealthSignal:
+    by_maker = Counter(one.instant or "" for one in orphans)
+    size = human_bytes(sum(one.bytes for one in orphans))
+    makers = tuple(
+        f"{counted(count, 'file')} of {f'instant {maker}' if maker else 'nobody known'}"
+        for maker, count in sorted(by_maker.items())
+    )
+    return judged(
+        "orphan_files",
+        value=len(orphans),
+        unit=Unit.COUNT,
+        limits=thresholds.orphan_files,
+        found=f"{counted(len(orphans), 'file')} with {size} that nothing of the table refers to"
+        if orphans
+        else "every file belongs to the table or to a write in progress",
+        advice="no reader sees them and no cleaner takes them: see which writer or clustering died at these instants, "
+        "and have the files removed once nobody needs them",
+        details=some_details(makers),
     )
 
 

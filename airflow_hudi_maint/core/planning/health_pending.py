@@ -57,7 +57,8 @@ _ADVICE = {
         "groups take no updates, and archival and the metadata table's compaction wait"
     ),
     PendingKind.COMPACTION: (
-        "execute it (CALL run_compaction with op => 'run'): until then log files pile up on its file groups"
+        "execute it (HudiExecuteCompactionOperator, or CALL run_compaction with op => 'run'): until then log files "
+        "pile up on its file groups"
     ),
     PendingKind.LOG_COMPACTION: (
         "let the table's writers execute it (hoodie.log.compaction.inline=true): until then archival waits"

@@ -108,6 +108,7 @@ class HealthThresholds:
     clock_ahead_seconds: Limits = Limits(warning=60, critical=_HOUR)
     doubly_completed_instants: Limits = Limits(warning=1)
     dead_writer_leftovers: Limits = Limits(warning=10)
+    orphan_files: Limits = Limits(warning=1)
 
     def of(self, signal: str) -> Limits:
         """The limits of a signal."""

@@ -16,7 +16,7 @@ from airflow_hudi_maint.core.planning.expiry_forecast import Horizon
 from airflow_hudi_maint.core.reporting.insight import NO_INSIGHT, TableInsight
 
 DONE = frozenset({Outcome.DONE, Outcome.ALREADY_DONE})
-REWRITES = frozenset({Step.EXECUTE_CLUSTERING, Step.COMPACT_SMALL_FILES})
+REWRITES = frozenset({Step.EXECUTE_CLUSTERING, Step.CLUSTER, Step.COMPACT_SMALL_FILES})
 
 
 class Fate(StrEnum):

@@ -68,9 +68,14 @@ class PastInstant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphanTotals:
-    """Orphan files of a table by partition path: how many, and their bytes."""
+    """Orphan files of a table by partition path: how many, and their bytes.
+
+    ``by_instant`` has the same files by the requested time that their names say and no timeline knows any more: of a
+    clustering or a write that died. Those with a name of another kind are under an empty text.
+    """
 
     by_partition: tuple[tuple[str, FileTotals], ...]
+    by_instant: tuple[tuple[str, FileTotals], ...] = ()
 
     @property
     def count(self) -> int:

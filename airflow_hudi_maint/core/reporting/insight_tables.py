@@ -8,6 +8,7 @@ from datetime import datetime, tzinfo
 
 from airflow_hudi_maint.core.model.distribution import Quantiles, quantile
 from airflow_hudi_maint.core.model.health import HealthSignal, Severity, TableHealth, quantity
+from airflow_hudi_maint.core.model.health_facts import FileTotals
 from airflow_hudi_maint.core.model.statistics import PartitionStatistics, TableStatistics
 from airflow_hudi_maint.core.model.units import (
     counted,
@@ -28,6 +29,9 @@ MAX_SOONEST = 100
 """So many of the partitions that go next are listed."""
 MAX_SMALL = 12
 """So many of the partitions with most small files are listed."""
+
+_MAKERS_SHOWN = 10
+"""So many of the instants that left orphan files are listed."""
 
 _SKEWS = ((0.2, "evenly"), (0.6, "unevenly"), (float("inf"), "very unevenly"))
 """How the bytes of partitions lie, by the Gini coefficient that it is said below."""
@@ -262,7 +266,16 @@ def beside_data(insight: TableInsight) -> tuple[tuple[str, str], ...]:
         orphans = insight.orphans
         where = f" in {counted(len(orphans.by_partition), 'partition')}" if orphans.count else ""
         found.append(("Orphan files", f"{counted(orphans.count, 'file')}, {human_bytes(orphans.bytes)}{where}"))
+        found += [(f"Orphans of {_maker(one)}", _of(totals)) for one, totals in orphans.by_instant[:_MAKERS_SHOWN]]
     return tuple(found)
+
+
+def _maker(instant: str) -> str:
+    return f"instant {instant}" if instant else "nobody known"
+
+
+def _of(totals: FileTotals) -> str:
+    return f"{counted(totals.count, 'file')}, {human_bytes(totals.bytes)}"
 
 
 def _percent(share: float) -> str:

@@ -41,8 +41,8 @@ def _sentence(text: str) -> str:
 def _phrase(report: StepReport, *, facts: ReportFacts) -> str | None:
     if report.outcome not in DONE:
         return None
-    is_executed = any(one.step in REWRITES and one.outcome in DONE for one in facts.reports)
-    if report.step is Step.SCHEDULE_CLUSTERING and is_executed:
+    executed = {one.step for one in facts.reports if one.outcome in DONE}
+    if executed & _SAID_BY.get(report.step, frozenset()):
         return None  # scheduled and executed: the execution says it all
     phrase = _PHRASES[report.step](report)
     return f"{phrase} (by an earlier try)" if report.outcome is Outcome.ALREADY_DONE else phrase
@@ -67,10 +67,22 @@ def _released(report: StepReport) -> str:
     return f"{counted(len(report.instants), 'savepoint')} {_was(len(report.instants))} released"
 
 
+def _resolved(report: StepReport) -> str:
+    return f"{counted(len(report.instants), 'pending plan')} {_was(len(report.instants))} resolved"
+
+
+_SAID_BY: Mapping[Step, frozenset[Step]] = {
+    Step.SCHEDULE_CLUSTERING: REWRITES,
+    Step.SCHEDULE_COMPACTION: frozenset({Step.EXECUTE_COMPACTION}),
+}
 _PHRASES: Mapping[Step, Callable[[StepReport], str]] = {
     Step.EXPIRE: _expired,
     Step.SCHEDULE_CLUSTERING: lambda one: f"clustering of {_partitions(one)} was scheduled",
     Step.EXECUTE_CLUSTERING: _rewritten,
+    Step.CLUSTER: _rewritten,
+    Step.SCHEDULE_COMPACTION: lambda one: f"compaction of {_partitions(one)} was scheduled",
+    Step.EXECUTE_COMPACTION: lambda one: f"log files of {_partitions(one)} were merged into base files",
+    Step.RESOLVE_PENDING: _resolved,
     Step.COMPACT_SMALL_FILES: _rewritten,
     Step.CLEAN: _cleaned,
     Step.RESTORE: lambda one: f"{_partitions(one)} {_was(len(one.partitions))} restored",

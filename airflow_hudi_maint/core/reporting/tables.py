@@ -15,7 +15,7 @@ from airflow_hudi_maint.core.reporting.partition_chart import FATE_INKS
 MAX_ROWS = 500
 
 _DECISIONS = (Decision.EXPIRE, Decision.CLUSTER, Decision.BLOCKED, Decision.KEEP)
-_PLANS = {Step.EXPIRE: "expiry", Step.RESTORE: "expiry"}
+_PLANS = {Step.EXPIRE: "expiry", Step.RESTORE: "expiry", Step.SCHEDULE_COMPACTION: "compaction"}
 _WITHOUT_AFTER = frozenset({Step.CLEAN})
 _Row = TypeVar("_Row")
 

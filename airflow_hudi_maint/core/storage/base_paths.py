@@ -7,15 +7,17 @@ import re
 from airflow_hudi_maint.core.errors import InvalidSettingError
 
 _LOCAL_SCHEME = re.compile(r"(?:file|local):(?://(?:localhost(?=/))?)?")
+_S3A = re.compile(r"s3[an]://")
 _PASSWORD_IN_URL = re.compile(r"\w[\w+.-]*://[^/?#@]*:[^/?#]*@")
 _NOTHING_BETWEEN = re.compile(r"/+(?:\./+)*(?:\.$)?")
 
 
 def plain_path(url: str) -> str:
-    """The one spelling of a path or URL: a local one without scheme, none with a slash at its end.
+    """The one spelling of a path or URL: a local one without scheme, Hadoop's names for S3 as fsspec's, no slash at
+    its end.
 
-    >>> [plain_path(url) for url in ("/lake/t/", "file:///lake/./t", "file:/lake//t", "s3://lake/t/")]
-    ['/lake/t', '/lake/t', '/lake/t', 's3://lake/t']
+    >>> [plain_path(url) for url in ("/lake/t/", "file:///lake/./t", "file:/lake//t", "s3://lake/t/", "s3a://lake/t")]
+    ['/lake/t', '/lake/t', '/lake/t', 's3://lake/t', 's3://lake/t']
     """
     local = _LOCAL_SCHEME.sub("", url, count=1) if _LOCAL_SCHEME.match(url) else url
     if "://" not in local:

@@ -15,7 +15,7 @@ from airflow_hudi_maint.core.storage.filesystem import DEFAULT_CONCURRENCY, Stor
 DOCUMENTS_FOLDER = ".hoodie/.airflow_hudi_maint"
 """The default location, relative to the base path."""
 
-Folder: TypeAlias = Literal["statistics", "plans", "reports", "scheduled", "health", "restores"]
+Folder: TypeAlias = Literal["statistics", "plans", "reports", "scheduled", "health", "restores", "diagnoses"]
 FOLDERS: tuple[Folder, ...] = get_args(Folder)
 
 DEFAULT_KEPT = 500
@@ -107,6 +107,16 @@ class DocumentStore:
         if not self.is_read_only:
             self._prune(folder, keep=keep)
         return path
+
+    def write_kept_text(self, folder: Folder, *, stem: str, text: str, keep: int = DEFAULT_KEPT) -> str:
+        """Write a document that is JSON text already, as :meth:`write_kept` would: a large plan lays itself out."""
+        data = text.encode("utf-8", "backslashreplace")
+        name = f"{stem}-{hashlib.blake2s(data, digest_size=4).hexdigest()}{_SUFFIX}"
+        relative = self._relative(folder, name=name)
+        if not self.is_read_only:
+            self.storage.write_atomic(relative, data)
+            self._prune(folder, keep=keep)
+        return self.storage.join(relative)
 
     def _prune(self, folder: Folder, *, keep: int) -> None:
         """Delete the documents that were written first. By time of writing: names of one instant sort by digest."""

@@ -124,6 +124,11 @@ class Storage:
         """Whether the files lie on a disk of this machine, where a listing costs next to nothing."""
         return self._is_local
 
+    @property
+    def creates_exclusively(self) -> bool:
+        """Whether of two who call :meth:`write_new` for one path at once only one succeeds."""
+        return self._is_local or self._remote.creates_exclusively
+
     def join(self, path: str) -> str:
         """The full path, for messages."""
         return f"{self.root}/{path}" if path else self.root
@@ -139,6 +144,14 @@ class Storage:
         except Exception:
             with self._failures(path):  # entered for a failure alone: there may be a hundred thousand directories
                 raise
+
+    def list_own(self, path: str) -> tuple[Listing, tuple[str, ...]]:
+        """List one directory level without following symbolic links, whose names come apart; only disks have any."""
+        if not self._is_local:
+            return self.list(path), ()
+        self.requests.add("lists")
+        with self._failures(path):
+            return local_files.list_own(self._full(path))
 
     def names(self, path: str) -> tuple[str, ...]:
         """The names in one directory, in no order: what :meth:`list` shows at a third of the cost, without details."""
@@ -205,6 +218,46 @@ class Storage:
         with RangeFile(fetch=fetch, size=size) as remote:
             yield cast("BinaryIO", remote)
 
+    @contextmanager
+    def open_output(self, path: str) -> Iterator[BinaryIO]:
+        """Open a new file to write as a stream; it is whole, and on the disk, when the block ends.
+
+        A block that ends by an error leaves nothing or a part, under the name that was given: nobody else's.
+        """
+        full = self._full(path)
+        self.requests.add("writes")
+        with self._failures(path):
+            file = local_files.open_output(full) if self._is_local else self._remote.open_output(full)
+        with file as output:
+            try:
+                yield output
+            except (FileNotFoundError, StorageError, TerminalError):  # of what the caller reads meanwhile
+                raise
+            except OSError as error:
+                raise self._failure(error, path=path) from self._cause(error)
+            with self._failures(path):
+                if self._is_local:
+                    local_files.settle(output)
+                else:
+                    output.close()
+
+    def move(self, source: str, target: str) -> None:
+        """Give a file another path below the root: a rename, or on object stores a copy and then a deletion.
+
+        There must be nothing at ``target``. Between the two requests of an object store the file is at both paths.
+        FileNotFoundError when there is no ``source``, StorageError when something is at ``target``.
+        """
+        full, wanted = self._full(source), self._full(target)
+        self.requests.add("writes")
+        with self._failures(source):
+            if self._is_local:
+                local_files.move(full, wanted)
+            elif self._remote.is_object_store:
+                self._ask("writes", lambda _: self._remote.copy(full, wanted))
+                self._ask("writes", lambda attempt: self._delete_remote(full, attempt=attempt))
+            else:
+                self._remote.rename(full, wanted)
+
     def write_atomic(self, path: str, data: bytes) -> None:
         """Write a whole file so that a reader sees the old content or the new, never a part.
 
@@ -222,7 +275,7 @@ class Storage:
     def write_new(self, path: str, data: bytes) -> bool:
         """Write a whole file unless there is one, and say whether it was written.
 
-        Of several who try at once, one succeeds: on a local disk (where a reader may see a part), in memory and on S3.
+        Of several who try at once, one succeeds: on a local disk, in memory and on S3 (:attr:`creates_exclusively`).
         Other storage is asked whether the file is there, and then written to.
         """
         full = self._full(path)
@@ -243,6 +296,13 @@ class Storage:
             # S3 and WebHDFS do not say by themselves that there is nothing to delete.
             self._ask("reads", lambda _: self._remote.size(full))
             self._ask("writes", lambda attempt: self._delete_remote(full, attempt=attempt))
+
+    def remove_folder(self, path: str) -> None:
+        """Remove an empty folder where storage has such; one that is not empty or not there stays as it is."""
+        if self._is_local:
+            local_files.remove_folder(self._full(path))
+        elif not self._remote.is_object_store:
+            self._remote.remove_folder(self._full(path))
 
     def _full(self, path: str) -> str:
         return f"{self._prefix}/{path}" if path else self._prefix or "/"

@@ -46,7 +46,7 @@ def max_commit_time(storage: Storage, *, path: str) -> str | None:
     From the statistics of the row groups; a row group without them has that one column read. None without rows, and
     for a table that is written without Hudi's meta columns.
     """
-    footer = _read_footer(storage, path=path)
+    footer = read_footer(storage, path=path)
     index = _leaf_index(footer, column=COMMIT_TIME_COLUMN)
     if index is None:
         return None
@@ -72,7 +72,7 @@ def max_commit_times(storage: Storage, *, paths: Sequence[str]) -> dict[str, str
 
 def record_count(storage: Storage, *, path: str) -> int:
     """The number of rows, which every Parquet footer tells exactly."""
-    return int(_read_footer(storage, path=path).num_rows)
+    return int(read_footer(storage, path=path).num_rows)
 
 
 def record_counts(storage: Storage, *, paths: Sequence[str]) -> dict[str, int | None]:
@@ -95,26 +95,26 @@ def _of_many(
 
 def avro_schema(storage: Storage, *, path: str) -> str | None:
     """The Avro schema (JSON) that Hudi's writer keeps in the footer; None where a row writer left it out."""
-    text: bytes | None = (_read_footer(storage, path=path).metadata or {}).get(_AVRO_SCHEMA_KEY)
+    text: bytes | None = (read_footer(storage, path=path).metadata or {}).get(_AVRO_SCHEMA_KEY)
     return None if text is None else text.decode("utf-8", "replace")
 
 
 def key_values(storage: Storage, *, path: str) -> dict[str, str]:
     """The texts that the writer put into the footer beside the schema."""
-    found: dict[bytes, bytes] = _read_footer(storage, path=path).metadata or {}
+    found: dict[bytes, bytes] = read_footer(storage, path=path).metadata or {}
     return {key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in found.items()}
 
 
 def footer_columns(storage: Storage, *, path: str) -> tuple[FooterColumn, ...]:
     """The top-level columns with their types, from the Parquet schema itself."""
-    fields = _read_footer(storage, path=path).schema.to_arrow_schema()
+    fields = read_footer(storage, path=path).schema.to_arrow_schema()
     return tuple(
-        FooterColumn(name=field.name, type_name=_avro_type_name(field.type), nullable=field.nullable)
-        for field in fields
+        FooterColumn(name=field.name, type_name=avro_type_name(field.type), nullable=field.nullable) for field in fields
     )
 
 
-def _read_footer(storage: Storage, *, path: str) -> FileMetaData:
+def read_footer(storage: Storage, *, path: str) -> FileMetaData:
+    """The whole footer of a Parquet file, as pyarrow has it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -175,7 +175,8 @@ def _scanned_max(storage: Storage, *, path: str) -> str | None:
     return None if greatest is None else str(greatest)
 
 
-def _avro_type_name(kind: Any) -> str:  # noqa: ANN401 pyarrow has no types
+def avro_type_name(kind: Any) -> str:  # noqa: ANN401 pyarrow has no types
+    """Name an Arrow type as Avro would: ``long``, ``decimal(10,2)``; nested ones by their kind alone."""
     import pyarrow as pa
 
     tests = (

@@ -50,6 +50,16 @@ class PropertiesFile:
         """Keys and values, unescaped, in the order of the file."""
         return {piece.key: piece.value for piece in self.pieces if piece.key is not None}
 
+    def lines(self) -> dict[str, int]:
+        """The line on which each key's entry begins, counted from 1; of a key that stands there twice, the last."""
+        found: dict[str, int] = {}
+        line = 1
+        for piece in self.pieces:
+            if piece.key is not None:
+                found[piece.key] = line
+            line += sum(1 for match in _LINE.finditer(piece.text) if match.group())
+        return found
+
     def with_changes(self, *, set: Mapping[str, str], remove: Collection[str] = ()) -> PropertiesFile:  # noqa: A002
         """A file in which the keys of ``set`` have these values and the keys of ``remove`` are gone.
 

@@ -6,11 +6,16 @@ tens of thousands of entries.
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import uuid
 from contextlib import suppress
+from typing import BinaryIO
 
 from airflow_hudi_maint.core.storage.entries import Entry, Listing
+
+_NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
 def list_folder(full: str) -> Listing:
@@ -29,6 +34,68 @@ def list_folder(full: str) -> Listing:
                 continue
             append(entry(Entry, (one.name, False, status.st_size, status.st_mtime_ns)))
     return entries
+
+
+def list_own(full: str) -> tuple[Listing, tuple[str, ...]]:
+    """List one directory level without what symbolic links lead to; the names of the links come apart."""
+    entries: Listing = []
+    links: list[str] = []
+    append, entry = entries.append, tuple.__new__
+    with os.scandir(full) as found:
+        for one in found:
+            if one.is_file(follow_symlinks=False):
+                try:
+                    status = one.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                append(entry(Entry, (one.name, False, status.st_size, status.st_mtime_ns)))
+            elif one.is_dir(follow_symlinks=False):
+                append(entry(Entry, (one.name, True, 0, None)))
+            elif one.is_symlink():
+                links.append(one.name)
+    return entries, tuple(links)
+
+
+def open_output(full: str) -> BinaryIO:
+    """Open a new file to write; its folders are made."""
+    os.makedirs(full.rpartition("/")[0], exist_ok=True)
+    return open(full, "xb")
+
+
+def settle(output: BinaryIO) -> None:
+    """Have what was written on the disk."""
+    output.flush()
+    os.fsync(output.fileno())
+
+
+def move(source: str, target: str) -> None:
+    """Rename a file to where nothing is; on to another disk by a copy under a hidden name."""
+    if os.path.lexists(target):
+        raise FileExistsError(errno.EEXIST, "something is there already", target)
+    folder, _, name = target.rpartition("/")
+    os.makedirs(folder, exist_ok=True)
+    try:
+        os.rename(source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        temporary = f"{folder}/.{name}.{uuid.uuid4().hex}.tmp"
+        try:
+            shutil.copy2(source, temporary, follow_symlinks=False)
+            with open(temporary, "rb") as copied:
+                os.fsync(copied.fileno())
+            os.rename(temporary, target)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+        os.unlink(source)
+
+
+def remove_folder(full: str) -> None:
+    """Remove a folder if it is empty."""
+    with suppress(OSError):
+        os.rmdir(full)
 
 
 def read(full: str) -> bytes:
@@ -53,12 +120,23 @@ def write(full: str, data: bytes) -> None:
 
 
 def write_new(full: str, data: bytes) -> bool:
-    """Write a whole file unless there is one, and say whether it was written; a reader may see a part."""
-    os.makedirs(full.rpartition("/")[0], exist_ok=True)
+    """Write a whole file unless there is one, and say whether it was written; of several one succeeds.
+
+    By a link to a temporary file, so that no reader sees a part; where a disk knows no links, a reader may.
+    """
+    folder, _, name = full.rpartition("/")
+    os.makedirs(folder, exist_ok=True)
+    if os.path.lexists(full):
+        return False
+    temporary = f"{folder}/.{name}.{uuid.uuid4().hex}.tmp"
     try:
-        _write_exclusively(full, data)
+        _write_exclusively(temporary, data)
+        _link(temporary, full, data=data)
     except FileExistsError:
         return False
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
     _drop_checksum(full)
     return True
 
@@ -74,6 +152,17 @@ def _write_exclusively(full: str, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _link(source: str, target: str, *, data: bytes) -> None:
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _write_exclusively(target, data)
 
 
 def _drop_checksum(full: str) -> None:

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 from airflow_hudi_maint.core.storage.entries import Entry, Listing
 
@@ -114,6 +114,42 @@ class RemoteFiles:
         self.write(full, data)
         return True
 
+    @property
+    def creates_exclusively(self) -> bool:
+        """Whether of two who create one file at once only one succeeds."""
+        return "memory" in protocols(self._fs)
+
+    @property
+    def is_object_store(self) -> bool:
+        """Whether a move is a copy and a deletion, and a put publishes at once."""
+        return self._is_object_store
+
+    def open_output(self, full: str) -> BinaryIO:
+        """Open a new file to write; object stores publish it when it is closed."""
+        if not self._is_object_store:
+            self._fs.makedirs(full.rpartition("/")[0], exist_ok=True)
+        return cast("BinaryIO", self._fs.open(full, "wb"))
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy an object to where nothing is, or what an earlier try copied."""
+        size = int(self._fs.info(source)["size"])
+        if self._fs.exists(target) and int(self._fs.info(target)["size"]) != size:
+            raise FileExistsError(target)
+        self._fs.cp_file(source, target)
+
+    def rename(self, source: str, target: str) -> None:
+        """Rename a file to where nothing is."""
+        if self._fs.exists(target):
+            raise FileExistsError(target)
+        self._fs.makedirs(target.rpartition("/")[0], exist_ok=True)
+        self._move(source, target)
+
+    def remove_folder(self, full: str) -> None:
+        """Remove a folder if it is empty."""
+        with suppress(Exception):  # what it cannot remove stays, and does no harm
+            if not self._fs.ls(full):
+                self._fs.rmdir(full)
+
     def delete(self, full: str) -> None:
         """Delete a file; not every client says when it is not there."""
         self._fs.rm_file(full)
@@ -150,6 +186,11 @@ class RemoteFiles:
 
 class S3Files(RemoteFiles):
     """The same on S3, listed page by page: s3fs hides the pages, and asks once more about what is not there."""
+
+    @property
+    def creates_exclusively(self) -> bool:
+        """By a conditional put."""
+        return True
 
     def list(self, full: str, *, page: Page) -> Listing:
         """List what is below a prefix; FileNotFoundError when that is nothing, not even a marker of the folder."""

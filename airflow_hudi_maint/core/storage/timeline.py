@@ -124,6 +124,21 @@ class TimelineReader:
         """Decode what an indexing was requested to build; None where the request is gone."""
         return self._requested(instant, service_records.index_plan)
 
+    def clustering_plan(self, instant: Instant) -> PendingPlan | None:
+        """The plan that a clustering, pending or completed, was requested with; None where it is gone or was no such.
+
+        The request stays beside the completed instant until both are archived.
+        """
+        for action in (Action.CLUSTERING, Action.REPLACE_COMMIT):  # the latter on table version 6
+            path = f"{self.folder}/{instant.requested_time}.{action}.requested"
+            try:
+                data = self.storage.read_bytes(path)
+            except FileNotFoundError:
+                continue
+            name = self.storage.join(path)
+            return instants.clustering_plan(instants.decode(data, name=name), instant=instant, name=name)
+        return None
+
     def requested_operation(self, instant: Instant) -> str | None:
         """The ``operationType`` of a pending write; None where the writer has not noted it yet.
 

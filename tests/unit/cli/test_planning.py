@@ -94,6 +94,7 @@ def test_sizes_come_with_units(run: Run, golden: Golden) -> None:
     assert settings == {
         "target_file_bytes": 1024**2, "small_file_bytes": 64 * 1024, "max_group_bytes": 2 * 1024**2, "max_groups": 1,
         "sort_columns": ["fare", "ts"], "layout": "hilbert", "min_input_files": 2,
+        "execution_strategy": "sort_and_size", "keeps_lone_groups": False,
     }  # fmt: skip
 
 
@@ -102,6 +103,37 @@ def test_only_the_partitions_that_are_named_are_considered(run: Run, golden: Gol
     plan = run(f"plan clustering {table} --partition day=2026-11-03 -o json").json
     assert [one["partition"] for one in plan["entries"] if one["decision"] == "cluster"] == ["day=2026-11-03"]
     assert run(f"plan clustering {table} --partition day=nope").code == 1
+
+
+def test_a_strategy_has_its_options_one_by_one(run: Run, golden: Golden) -> None:
+    table = golden("v9_mor_plain")
+    options = "--strategy-option lookback=1 --strategy-option skip_from_latest=1"
+    plan = run(f"plan clustering {table} --strategy recent_days {options} -o json").json
+    assert (plan["strategy"], plan["strategy_options"]) == ("recent_days", {"lookback": "1", "skip_from_latest": "1"})
+    assert [one["partition"] for one in plan["entries"] if one["decision"] == "cluster"] == ["day=2026-11-03"]
+
+
+def test_a_strategy_that_asks_for_history_stores_nothing(run: Run, golden: Golden) -> None:
+    table = golden("v9_cow_clustered")
+    answer = run(f"plan clustering {table} --strategy cold --strategy-option idle_days=100000 --all -o json")
+    assert {one["decision"] for one in answer.json["entries"]} == {"keep"}
+    assert "less than idle_days=100000" in answer.out
+    assert not (table / DOCUMENTS).exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--strategy newest", "known are size_based"),
+        ("--strategy largest --strategy-option 3", "--strategy-option '3' is not of the form name=value"),
+        ("--strategy largest --strategy-option count=few", "count='few' is not a whole number"),
+        ("--execution-strategy single_file_sort", "single_file_sort needs sort_columns"),
+    ],
+)
+def test_a_wrong_strategy_says_what_would_be_right(run: Run, golden: Golden, options: str, message: str) -> None:
+    answer = run(f"plan clustering {golden('v9_mor_plain')} {options}")
+    assert answer.code == 1
+    assert message in answer.err
 
 
 def test_plain_has_a_row_a_line_and_nothing_else(run: Run, golden: Golden) -> None:

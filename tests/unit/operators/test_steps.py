@@ -119,6 +119,14 @@ def test_statistics_are_gathered_fully_and_then_incrementally(table: TableBuilde
         ),
         (HudiScheduleClusteringOperator, {"layout": "spiral"}, "layout='spiral' is unknown"),
         (HudiScheduleClusteringOperator, {"layout": "zorder"}, "needs sort_columns"),
+        (HudiScheduleClusteringOperator, {"strategy": "newest"}, "known are size_based, recent_days"),
+        (HudiScheduleClusteringOperator, {"strategy": "cold"}, "needs the option idle_days"),
+        (
+            HudiScheduleClusteringOperator,
+            {"strategy": "largest", "strategy_options": '{"number": 3}'},
+            "has no option 'number'; it takes count",
+        ),
+        (HudiScheduleClusteringOperator, {"execution_strategy": "single_file_sort"}, "needs sort_columns"),
         (HudiScheduleClusteringOperator, {"partitions": []}, "partitions is an empty list"),
         (HudiScheduleClusteringOperator, {"partitions": "day=1999-01-01"}, "UnknownPartitionError"),
         (
@@ -217,6 +225,17 @@ def test_small_files_are_judged_by_the_operator_s_limits(tmp_path: Path) -> None
         ({"max_bytes_per_file_removed": 1499}, 0),
     ):
         assert run(HudiCompactSmallFilesOperator, table, **sizes, **limits)["partitions"] == chosen
+
+
+def test_a_strategy_and_its_options_choose_the_partitions(tmp_path: Path) -> None:
+    """Of three days one is chosen, by options as JSON, and the plan says of the others why not."""
+    table = TableBuilder(base_path=str(tmp_path / "trips")).create()
+    table.commit({f"day={day}": [1000, 1000] for day in (1, 2, 3)}, at=datetime.now(UTC) - timedelta(days=1))
+    sizes = {"target_file_bytes": 10000, "small_file_bytes": 5000, "max_group_bytes": 20000, "plan_only": True}
+    options = '{"lookback": 1, "skip_from_latest": "1"}'
+    result = run(HudiScheduleClusteringOperator, table, **sizes, strategy="recent_days", strategy_options=options)
+    entries = json.loads(Path(result["plan_path"]).read_text())["entries"]
+    assert ["keep", "cluster", "keep"] == [entry["decision"] for entry in entries]
 
 
 def test_a_step_says_its_message_and_each_warning_once(table: TableBuilder, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ import os
 import textwrap
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,12 @@ class FakeJobs:
             work_dir=self.work_dir,
             spark_conf=spark_conf,
         )
+
+    def s3_engine(self, *, storage_options: dict[str, object]) -> LocalSparkEngine:
+        """An engine for tables on S3, with a connector that is none."""
+        connector = self.root / "hadoop-aws-3.3.4.jar"
+        connector.touch()
+        return replace(self.engine(), packages=[str(connector)], storage_options=storage_options)
 
     def script(self, text: str) -> None:
         """Make this the body of the job; ``report(document)`` and ``here`` (the work directory) are at hand."""

@@ -348,7 +348,7 @@ def test_the_environment_is_the_jobs_own(jobs: FakeJobs, monkeypatch: pytest.Mon
 def test_spark_is_told_its_own_name_of_the_storage(jobs: FakeJobs) -> None:
     """The request that the job reads has s3a:// where fsspec says s3://."""
     jobs.script("report(rows=[json.loads(Path(sys.argv[1]).read_text())])")
-    engine = jobs.engine()
+    engine = jobs.s3_engine(storage_options={})
     handle = engine.submit(request("s3://lake/trips"))
     jobs.handles.append(handle)
     ended(engine, handle)

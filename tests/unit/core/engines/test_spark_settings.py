@@ -13,7 +13,7 @@ JAR = Path("/jars/hudi.jar")
 
 
 def settings(master: str = "local[2]", **given: str) -> dict[str, str]:
-    return session_settings(master=master, bundle_jar=JAR, driver_memory="1g", application_name="a", given=given)
+    return session_settings(master=master, jars=[JAR], driver_memory="1g", application_name="a", given=given)
 
 
 @pytest.mark.parametrize(

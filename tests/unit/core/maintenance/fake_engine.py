@@ -18,6 +18,7 @@ class FakeEngine:
     requests: list[JobRequest] = field(default_factory=list)
     name: str = "fake"
     bundle: str = DEFAULT_BUNDLE
+    outlives: bool = False
     answer: JobReport = JobReport(ok=True)  # noqa: RUF009 a frozen value
 
     def submit(self, request: JobRequest) -> JobHandle:

@@ -13,6 +13,7 @@ from airflow_hudi_maint.core.maintenance import JobControl
 from airflow_hudi_maint.core.model.job import JobHandle, JobRequest
 from airflow_hudi_maint.core.model.plan import ClusteringSettings
 from airflow_hudi_maint.core.model.report import Outcome
+from airflow_hudi_maint.core.model.scheduler import Scheduler
 from tests.unit.core.maintenance.fake_engine import FakeEngine
 from tests.unit.core.maintenance.six_days import DAYS, NOW, six_days
 from tests.unit.core.maintenance.six_days import workspace_with as _workspace
@@ -88,10 +89,16 @@ def test_a_plan_whose_maker_died_is_found_and_finished(table: TableBuilder) -> N
 
     with pytest.raises(KeyboardInterrupt):
         maintenance.schedule_clustering(
-            _workspace(table, FakeEngine(act=schedule_and_die)), now=NOW, settings=SMALL, job=JobControl()
+            _workspace(table, FakeEngine(act=schedule_and_die)),
+            now=NOW,
+            settings=SMALL,
+            job=JobControl(),
+            scheduler=Scheduler.HUDI,
         )
     engine = FakeEngine()
-    again = maintenance.schedule_clustering(_workspace(table, engine), now=NOW, settings=SMALL, job=JobControl())
+    again = maintenance.schedule_clustering(
+        _workspace(table, engine), now=NOW, settings=SMALL, job=JobControl(), scheduler=Scheduler.HUDI
+    )
 
     assert (Outcome.ALREADY_DONE, (at(30),)) == (again.report.outcome, again.report.instants)
     assert [] == engine.requests
@@ -105,7 +112,12 @@ def test_a_plan_that_appears_for_other_partitions_is_not_ours(table: TableBuilde
         _plan_clustering(at(31), table, files=[f"{DAYS[5]}-1-0", f"{DAYS[5]}-2-0"])
 
     reported = maintenance.schedule_clustering(
-        _workspace(table, FakeEngine(act=act)), now=NOW, settings=SMALL, job=JobControl(), partitions=[DAYS[0]]
+        _workspace(table, FakeEngine(act=act)),
+        now=NOW,
+        settings=SMALL,
+        job=JobControl(),
+        scheduler=Scheduler.HUDI,
+        partitions=[DAYS[0]],
     )
 
     assert (at(30),) == reported.report.instants
@@ -132,7 +144,12 @@ def test_a_partition_is_always_named_to_hudi(table: TableBuilder) -> None:
     engine = FakeEngine(act=enough)
     with pytest.raises(RuntimeError):
         maintenance.schedule_clustering(
-            _workspace(table, engine), now=NOW, settings=SMALL, job=JobControl(), partitions=[DAYS[1]]
+            _workspace(table, engine),
+            now=NOW,
+            settings=SMALL,
+            job=JobControl(),
+            scheduler=Scheduler.HUDI,
+            partitions=[DAYS[1]],
         )
 
     assert [DAYS[1]] == engine.requests[0].arguments["partitions"]
@@ -146,7 +163,12 @@ def test_a_plan_of_hudis_with_one_file_more_is_ours(table: TableBuilder) -> None
         _plan_clustering(at(30), table, files=[f"{DAYS[0]}-{number}-0" for number in (1, 2, 29)])
 
     reported = maintenance.schedule_clustering(
-        _workspace(table, FakeEngine(act=act)), now=NOW, settings=SMALL, job=JobControl(), partitions=[DAYS[0]]
+        _workspace(table, FakeEngine(act=act)),
+        now=NOW,
+        settings=SMALL,
+        job=JobControl(),
+        scheduler=Scheduler.HUDI,
+        partitions=[DAYS[0]],
     )
 
     assert (Outcome.DONE, (at(30),)) == (reported.report.outcome, reported.report.instants)
@@ -161,14 +183,21 @@ def test_a_foreign_plan_over_our_partitions_is_said_by_name(table: TableBuilder)
 
     with pytest.raises(PendingActionError, match=at(30)):
         maintenance.schedule_clustering(
-            _workspace(table, FakeEngine(act=act)), now=NOW, settings=SMALL, job=JobControl(), partitions=[DAYS[0]]
+            _workspace(table, FakeEngine(act=act)),
+            now=NOW,
+            settings=SMALL,
+            job=JobControl(),
+            scheduler=Scheduler.HUDI,
+            partitions=[DAYS[0]],
         )
 
 
 def test_a_question_that_hudi_answered_claims_nothing_later(table: TableBuilder) -> None:
     """Hudi made no plan when it was asked; what a writer schedules of the same files afterwards is the writer's."""
     workspace = _workspace(table, FakeEngine())
-    asked = maintenance.schedule_clustering(workspace, now=NOW, settings=SMALL, job=JobControl())
+    asked = maintenance.schedule_clustering(
+        workspace, now=NOW, settings=SMALL, job=JobControl(), scheduler=Scheduler.HUDI
+    )
     _plan_clustering(at(30), table, files=[f"{DAYS[0]}-1-0", f"{DAYS[0]}-2-0"])
 
     reported = maintenance.execute_clustering(workspace, now=NOW, job=JobControl())

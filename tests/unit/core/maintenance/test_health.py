@@ -31,6 +31,20 @@ def test_what_is_found_is_written_and_reads_back(tmp_path: Path) -> None:
     assert opened.documents.names("statistics") == (f"{checked.health.as_of_instant}.json",)
 
 
+def test_orphans_are_a_signal_where_somebody_looks_for_them(tmp_path: Path) -> None:
+    """With the instant that left them; without the look there is no such signal, and no partition is listed for it."""
+    builder = TableBuilder(base_path=str(tmp_path / "trips"))
+    for second in (1, 9):
+        builder.commit(at(second), {"day=2026-11-01": [(f"f{second}-0", 1)]})
+    opened = workspace(builder.base_path)
+    fine = maintenance.check_health(opened, now=NOW, orphans=True).health.signal("orphan_files")
+    assert (fine.value, fine.severity) == (0, Severity.OK)
+    builder.base_file("day=2026-11-01", "dead-0", at(5), 7)
+    found = maintenance.check_health(opened, now=NOW, orphans=True).health.signal("orphan_files")
+    assert (found.value, found.severity, found.details) == (1, Severity.WARNING, (f"1 file of instant {at(5)}",))
+    assert "orphan_files" not in {one.name for one in maintenance.check_health(opened, now=NOW).health.signals}
+
+
 def test_statistics_that_are_given_are_not_gathered_again(tmp_path: Path) -> None:
     """The look itself lists nothing of the data."""
     opened = workspace(str(unpack("v6_mor_pending", tmp_path)))

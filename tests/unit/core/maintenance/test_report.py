@@ -129,6 +129,18 @@ def test_orphan_files_are_counted_when_asked_for(tmp_path: Path) -> None:
     assert "Orphan files" not in maintenance.write_report(_workspace(path), now=NOW).page
     page = maintenance.write_report(_workspace(path), now=NOW, orphans=True).page
     assert "1 file, 2 KiB in 1 partition" in page
+    assert "Orphans of nobody known" in page
+
+
+def test_the_junk_of_a_failed_clustering_is_shown_with_its_instant(tmp_path: Path) -> None:
+    """Its rollback is over and left a file behind: no reader sees it, and no cleaner takes it."""
+    path = unpack("v9_cow_plain", tmp_path)
+    partition = next(iter(truth("v9_cow_plain")["partitions"]))
+    timeline = _workspace(path).table.timeline()
+    died = str(int(timeline.completed[-1].requested_time) - 1)
+    (path / partition / f"11111111-2222-3333-4444-555555555555-0_0-7-7_{died}.parquet").write_bytes(b"x" * 1024)
+    page = maintenance.write_report(_workspace(path), now=NOW, orphans=True).page
+    assert f"Orphans of instant {died}" in page
 
 
 def test_somebody_who_only_looks_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_an_instant_that_is_no_clustering_is_not_executed(pending: Path) -> None
 
     with pytest.raises(UnknownInstantError, match=commit):
         maintenance.execute_clustering(workspace, now=NOW, job=JobControl(), instants=[commit])
-    with pytest.raises(UnknownInstantError, match=r"20200101000000000 .* not on the active timeline"):
+    with pytest.raises(UnknownInstantError, match=r"20200101000000000 .* older than the active timeline"):
         maintenance.execute_clustering(workspace, now=NOW, job=JobControl(), instants=["20200101000000000"])
 
 

@@ -8,7 +8,8 @@ import fastavro
 import pytest
 
 from airflow_hudi_maint.core.errors import CorruptTableError
-from airflow_hudi_maint.core.model.commit import Operation
+from airflow_hudi_maint.core.model.commit import Operation, PendingPlan
+from airflow_hudi_maint.core.model.instant import parse_instant_file_name
 from airflow_hudi_maint.core.storage import instants
 
 _SCHEMA = {"type": "record", "name": "r", "fields": [{"name": "operationType", "type": ["null", "string"]}]}
@@ -78,3 +79,46 @@ def test_values_of_a_wrong_type_are_corrupt(broken: dict[str, object]) -> None:
     """JSON lets any type through; what is kept has the type that it is said to have."""
     with pytest.raises(CorruptTableError, match="x is no commit metadata"):
         instants.commit_metadata(broken, name="x")
+
+
+_PENDING = parse_instant_file_name("20261130100000000.clustering.requested")
+_GROUP = {"slices": [{"partitionPath": "a", "fileId": "f", "dataFilePath": "s3a://x/a/f.parquet"}]}
+
+
+def _clustering(**plan: object) -> PendingPlan | None:
+    assert _PENDING is not None
+    fields = {"inputGroups": [{**_GROUP, "numOutputFileGroups": 3}, {"slices": []}], **plan}
+    record = {"operationType": "CLUSTER", "clusteringPlan": fields, "extraMetadata": {"k": "instant", "only": "here"}}
+    for group in fields["inputGroups"] if isinstance(fields["inputGroups"], list) else ():
+        for one in group["slices"]:
+            one.setdefault("deltaFilePaths", None)
+    return instants.clustering_plan(record, instant=_PENDING, name="x")
+
+
+def test_a_clustering_plan_tells_its_strategy_and_its_maker() -> None:
+    """What the plan notes of its maker comes before what the instant does; counts are by group."""
+    plan = _clustering(
+        strategy={"strategyClassName": "Sort", "strategyParams": {"columns": "a,b"}}, extraMetadata={"k": "plan"}
+    )
+
+    assert plan is not None
+    assert ("Sort", {"columns": "a,b"}) == (plan.strategy_class, plan.parameters)
+    assert {"k": "plan", "only": "here"} == plan.extra_metadata
+    assert ((3, 0), 3) == (plan.group_output_file_counts, plan.output_file_count)
+
+
+def test_a_clustering_plan_of_an_old_writer_may_leave_all_of_it_out() -> None:
+    """No strategy, parameters or metadata: empty ones."""
+    plan = _clustering(strategy=None, extraMetadata=None)
+
+    assert plan is not None
+    assert ("", {}) == (plan.strategy_class, plan.parameters)
+
+
+@pytest.mark.parametrize(
+    "broken", [{"strategy": {"strategyParams": ["a"]}}, {"extraMetadata": {"k": 1}}, {"strategy": "Sort"}]
+)
+def test_a_clustering_plan_with_values_of_a_wrong_type_is_corrupt(broken: dict[str, object]) -> None:
+    """By the file's name."""
+    with pytest.raises(CorruptTableError, match="x is no clustering plan"):
+        _clustering(**broken)

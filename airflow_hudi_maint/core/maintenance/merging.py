@@ -1,0 +1,283 @@
+"""Merge the small files of a plain directory, undo a merge, and finish what a run that died left behind."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from airflow_hudi_maint.core.errors import (
+    HudiMaintError,
+    InvalidSettingError,
+    PendingActionError,
+    PlanOutdatedError,
+    SchemaConflictError,
+    StorageAccessError,
+    StorageError,
+)
+from airflow_hudi_maint.core.maintenance.merge_groups import GroupMerger
+from airflow_hudi_maint.core.maintenance.merge_planning import PlannedMerge, plan_merge, read_merge_plan
+from airflow_hudi_maint.core.maintenance.merge_workspace import MergeWorkspace
+from airflow_hudi_maint.core.model.merge_plan import MergeGroup, MergePlan
+from airflow_hudi_maint.core.model.merge_report import MergedGroup, MergeReport
+from airflow_hudi_maint.core.model.merge_settings import MergeSettings
+from airflow_hudi_maint.core.model.report import Outcome
+from airflow_hudi_maint.core.model.units import counted, human_bytes
+from airflow_hudi_maint.core.storage import merge_trash
+from airflow_hudi_maint.core.storage.filesystem import Storage
+from airflow_hudi_maint.core.storage.merge_journal import current_names, open_swaps
+from airflow_hudi_maint.core.storage.merge_lease import Lease, holding_lease, live_holder
+from airflow_hudi_maint.core.storage.merge_swap import has_leftovers, recover
+from airflow_hudi_maint.core.storage.plain_directory import parents_of
+
+_LOOKS = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeReported:
+    """What a run did, and where that is written; ``path`` is None when it had nothing to do and wrote nothing."""
+
+    report: MergeReport
+    path: str | None
+
+
+def merge_small_files(
+    workspace: MergeWorkspace,
+    *,
+    now: datetime,
+    settings: MergeSettings | None = None,
+    plan_path: str | None = None,
+    dry_run: bool = False,
+) -> MergeReported:
+    """Carry out a plan, or plan and carry that out, and report.
+
+    First what an earlier run left is finished or rolled back, and trash that is past its days is deleted. Each group is
+    written beside, verified, and swapped by a journal: see ``docs/merging.md``. A group whose inputs changed since the
+    plan is left alone with a warning. A second run finds nothing to do and writes nothing. ``settings`` go with a new
+    plan; one that is given has its own.
+
+    Raises PendingActionError when another live run works on this directory, one above or one below, and the first error
+    of a group (UnreadableFileError, SchemaConflictError, VerificationError, StorageError) after what was already
+    begun has ended; its report is written all the same.
+    """
+    started = time.monotonic()
+    if plan_path is not None and settings is not None:
+        raise InvalidSettingError("settings were given beside a plan, which has its own; give one of the two")
+    if dry_run:
+        planned = _planned(workspace, now=now, settings=settings, plan_path=plan_path)
+        return _reported(workspace, _idle(workspace, planned, Outcome.DRY_RUN, now=now, started=started))
+    if plan_path is None and not has_leftovers(workspace.storage):
+        planned = plan_merge(workspace, now=now, settings=settings)
+        if not planned.plan.groups and not merge_trash.runs_in_trash(workspace.storage):
+            return MergeReported(
+                report=_idle(workspace, planned, Outcome.NOTHING_TO_DO, now=now, started=started), path=None
+            )
+        plan_path = planned.path
+    run = merge_trash.run_name(now, suffix=uuid.uuid4().hex[:8])
+    with holding_lease(workspace.storage, run=run) as lease:
+        recovered = recover(workspace.storage)
+        planned = _planned(workspace, now=now, settings=settings, plan_path=plan_path)
+        _refuse_neighbours(workspace, planned.plan)
+        purged = merge_trash.purge(workspace.storage, now=now, trash_days=planned.plan.settings.trash_days)
+        work = _Work(workspace, plan=planned.plan, lease=lease, run=run)
+        work.do()
+        if planned.plan.settings.trash_days == 0:
+            purged += merge_trash.purge(workspace.storage, now=now, trash_days=0)
+        report = replace(
+            work.report(planned, now=now), recovered=recovered, purged=purged, seconds=time.monotonic() - started
+        )
+        reported = _reported(workspace, report)
+    if work.error is not None:
+        raise work.error
+    return reported
+
+
+def undo_merge(workspace: MergeWorkspace, *, now: datetime, run: str | None = None) -> MergeReported:
+    """Put the inputs of a run back in their places and delete its merged files; ``run`` None is the last one.
+
+    A second undo of one run raises DocumentNotFoundError. Raises GuardTrippedError, with nothing moved, when a merged
+    file changed since or is gone, or an input's place is taken; PendingActionError for another live run.
+    """
+    started = time.monotonic()
+    storage = workspace.storage
+    with holding_lease(storage, run=merge_trash.run_name(now, suffix="undo")):
+        recovered = recover(storage)
+        kept = merge_trash.runs_in_trash(storage)
+        run = run or (kept[-1] if kept else merge_trash.run_name(now, suffix="none"))
+        swaps = merge_trash.swaps_of(storage, run=run)
+        merge_trash.undo(storage, swaps=swaps)
+        files = sum(1 for swap in swaps for one in swap.inputs if not one.is_checksum)
+        message = (
+            f"Undid run {run} of {workspace.root}: {counted(files, 'file')} are back, and "
+            f"{counted(len(swaps), 'merged file')} deleted"
+        )
+        report = MergeReport(
+            root=workspace.root,
+            action="undo",
+            outcome=Outcome.DONE,
+            message=message,
+            started_at=now,
+            run=run,
+            recovered=recovered,
+            seconds=time.monotonic() - started,
+        )
+        return _reported(workspace, report)
+
+
+def current_files(workspace: MergeWorkspace, *, directory: str = "") -> tuple[str, ...]:
+    """The names in one directory that make up its rows, each row exactly once, also while a merge swaps files there.
+
+    A plain listing may show a merged file and its inputs for a moment; this reads the journal before and after it.
+    """
+    storage = workspace.storage
+    before = open_swaps(storage)
+    for _ in range(_LOOKS):
+        entries, _links = storage.list_own(directory)
+        after = open_swaps(storage)
+        if {(one.name, one.direction) for one in before} == {(one.name, one.direction) for one in after}:
+            names = [one.name for one in entries if not one.is_directory and one.name[0] not in "._"]
+            return current_names(names, directory=directory, swaps=after)
+        before = after
+    raise PendingActionError(f"{storage.join(directory)} is being merged faster than it can be listed; try again")
+
+
+class _Work:
+    """The groups of one run, some at a time."""
+
+    def __init__(self, workspace: MergeWorkspace, *, plan: MergePlan, lease: Lease, run: str) -> None:
+        self._workspace, self._plan, self._run = workspace, plan, run
+        self._merger = GroupMerger(workspace=workspace, settings=plan.settings, lease=lease, run=run)
+        self._warnings: list[str] = []
+        self._done: list[MergedGroup] = []
+        self.error: HudiMaintError | None = None
+
+    def do(self) -> None:
+        """Merge all groups; after the first error no other begins."""
+        groups = self._plan.groups
+        workers = min(self._plan.settings.parallel_groups, len(groups))
+        if workers <= 1:
+            results = [self._one(number, group) for number, group in enumerate(groups)]
+        else:
+            with ThreadPoolExecutor(workers, thread_name_prefix="merge") as pool:
+                results = list(pool.map(self._one, range(len(groups)), groups))
+        self._done = [one for one in results if one is not None]
+
+    def report(self, planned: PlannedMerge, *, now: datetime) -> MergeReport:
+        """What was done, with what was not."""
+        done = self._done
+        files, size = sum(one.input_files for one in done), sum(one.input_bytes for one in done)
+        message = (
+            f"Merged {counted(files, 'file')} ({human_bytes(size)}) of {self._workspace.root} into "
+            f"{counted(len(done), 'file')} ({human_bytes(sum(one.output_bytes for one in done))})"
+        )
+        outcome = Outcome.DONE
+        if self.error is not None:
+            outcome, message = Outcome.FAILED, f"{message}, and then failed: {self.error}"
+        elif not done:
+            outcome, message = Outcome.NOTHING_TO_DO, f"Nothing was merged in {self._workspace.root}"
+        return MergeReport(
+            root=self._workspace.root,
+            action="merge",
+            outcome=outcome,
+            message=message,
+            started_at=now,
+            run=self._run if done else None,
+            plan_path=planned.path,
+            groups=tuple(done),
+            warnings=planned.plan.warnings + tuple(self._warnings),
+        )
+
+    def _one(self, number: int, group: MergeGroup) -> MergedGroup | None:
+        if self._merger.stop.is_set():
+            return None
+        try:
+            return self._merger.merge(group, number=number)
+        except PlanOutdatedError as error:
+            self._warn(f"{group.output_path} was not merged: {error}")
+        except SchemaConflictError as error:
+            if self._plan.settings.on_unreadable == "skip":
+                self._warn(f"{group.output_path} was not merged: {error}")
+            else:
+                self._fail(error)
+        except HudiMaintError as error:
+            self._fail(error)
+        return None
+
+    def _warn(self, message: str) -> None:
+        self._warnings.append(message)
+        self._workspace.log(message)
+
+    def _fail(self, error: HudiMaintError) -> None:
+        self._merger.stop.set()
+        self.error = self.error or error
+
+
+def _planned(
+    workspace: MergeWorkspace, *, now: datetime, settings: MergeSettings | None, plan_path: str | None
+) -> PlannedMerge:
+    if plan_path is None:
+        return plan_merge(workspace, now=now, settings=settings)
+    return PlannedMerge(plan=read_merge_plan(workspace, plan_path), path=plan_path)
+
+
+def _refuse_neighbours(workspace: MergeWorkspace, plan: MergePlan) -> None:
+    """Raise PendingActionError when a run on a directory above or below is alive, or left a swap half done there."""
+    for parent in parents_of(workspace.root):
+        try:
+            holder = live_holder(Storage.open(parent, storage_options=workspace.storage_options))
+        except (FileNotFoundError, StorageAccessError, StorageError, InvalidSettingError):
+            continue
+        if holder:
+            raise PendingActionError(
+                f"{parent} is being merged by {holder}, and {workspace.root} lies in it; wait for it"
+            )
+    storage = workspace.storage
+    for path in _directories_of(plan.groups):
+        holder = live_holder(storage, path=path)
+        if holder:
+            raise PendingActionError(f"{storage.join(path)} is being merged by {holder}; wait for it, or exclude it")
+        if open_swaps(storage, path=path):
+            raise PendingActionError(
+                f"A merge of {storage.join(path)} died half done; run one on that directory by itself to finish it"
+            )
+
+
+def _directories_of(groups: Sequence[MergeGroup]) -> list[str]:
+    """The directories of groups and those between them and the root, which is left out."""
+    found: set[str] = set()
+    for group in groups:
+        path = group.directory
+        while path and path not in found:
+            found.add(path)
+            path = path.rpartition("/")[0]
+    return sorted(found)
+
+
+def _idle(
+    workspace: MergeWorkspace, planned: PlannedMerge, outcome: Outcome, *, now: datetime, started: float
+) -> MergeReport:
+    summary = planned.plan.summary()
+    if outcome is Outcome.DRY_RUN:
+        message = f"Dry run: {summary['input_files']} files would become {summary['output_files']}; nothing was changed"
+    else:
+        message = f"Nothing to merge in {workspace.root}"
+    return MergeReport(
+        root=workspace.root,
+        action="merge",
+        outcome=outcome,
+        message=message,
+        started_at=now,
+        plan_path=planned.path,
+        warnings=planned.plan.warnings,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _reported(workspace: MergeWorkspace, report: MergeReport) -> MergeReported:
+    stem = f"{report.started_at.astimezone(UTC):%Y%m%dT%H%M%SZ}-{report.action}"
+    path = workspace.documents.write_kept("reports", stem=stem, document=report.to_json())
+    workspace.log(report.message)
+    return MergeReported(report=report, path=path)

@@ -1,0 +1,1 @@
+"""Merging the small files of plain directories by the embedded engine: whole files in, one file out."""

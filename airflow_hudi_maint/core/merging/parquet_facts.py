@@ -1,0 +1,180 @@
+"""What the footers of Parquet files say of their rows, to check a merged file against its inputs.
+
+No value is read. A column is called by its name, or, where it is a group, by that and the place of the leaf in it
+(``tags[0]``): the names inside of lists differ between writers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_hudi_maint.core.errors import UnreadableFileError
+from airflow_hudi_maint.core.merging.parquet_footer import MAGIC, framed, read_footer
+from airflow_hudi_maint.core.storage.filesystem import Storage
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import FileMetaData
+
+_NUMBERS = frozenset(("INT32", "INT64", "FLOAT", "DOUBLE", "BOOLEAN"))
+_BYTES = frozenset(("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"))
+_ORDERED_AS_BYTES = frozenset(("STRING", "ENUM", "JSON", "BSON", "UUID", "NONE"))
+_UNSIGNED_BITS = {"INT32": 32, "INT64": 64}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnFacts:
+    """A leaf column over all row groups.
+
+    ``values`` counts nulls and empty lists, too. ``null_count`` is None where a row group does not tell it, and for
+    what is repeated, where writers count differently. ``least`` and ``greatest`` are None where a row group with values
+    does not tell both: numbers, or bytes in the order of bytes; decimals as their unscaled numbers.
+    """
+
+    values: int
+    null_count: int | None
+    least: Any = None
+    greatest: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParquetFacts:
+    """The rows of a file, or of several, and their leaf columns."""
+
+    rows: int
+    columns: Mapping[str, ColumnFacts]
+
+
+def parquet_facts(storage: Storage, path: str) -> ParquetFacts:
+    """Read the footer of a file. Raises UnreadableFileError where it is none of Parquet."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    footer = read_footer(storage, path=path)
+    try:
+        metadata = pq.read_metadata(pa.BufferReader(MAGIC + framed(footer.data)))
+        return ParquetFacts(
+            rows=metadata.num_rows,
+            columns={name: _column(metadata, place) for place, name in enumerate(_leaf_names(metadata))},
+        )
+    except (pa.ArrowException, OSError) as error:
+        msg = f"{storage.join(path)} has a Parquet footer that cannot be understood: {error}"
+        raise UnreadableFileError(msg) from error
+
+
+def joined_facts(facts: Iterable[ParquetFacts]) -> ParquetFacts:
+    """The facts of all rows of several files; where one lacks a column, its rows have null there."""
+    rows = 0
+    columns: dict[str, ColumnFacts] = {}
+    for one in facts:
+        for name, column in one.columns.items():
+            known = columns.get(name) or ColumnFacts(values=rows, null_count=rows)
+            columns[name] = _joined(known, column)
+        for name in columns.keys() - one.columns.keys():
+            columns[name] = _joined(columns[name], ColumnFacts(values=one.rows, null_count=one.rows))
+        rows += one.rows
+    return ParquetFacts(rows=rows, columns=columns)
+
+
+def fact_differences(expected: ParquetFacts, found: ParquetFacts) -> tuple[str, ...]:
+    """What a merged file says of its rows that its inputs do not, in words; nothing where all agrees.
+
+    A writer may shorten a minimum or maximum, but never so that a value lies outside. So what is found must not lie
+    outside of what was expected.
+    """
+    differences = []
+    if expected.rows != found.rows:
+        differences.append(f"{found.rows} rows instead of {expected.rows}")
+    if expected.columns.keys() != found.columns.keys():
+        other = sorted(expected.columns.keys() ^ found.columns.keys())
+        differences.append(f"columns that only one side has: {', '.join(other[:10])}")
+    for name in expected.columns.keys() & found.columns.keys():
+        differences.extend(f"{name}: {text}" for text in _differences(expected.columns[name], found.columns[name]))
+    return tuple(sorted(differences))
+
+
+def _differences(expected: ColumnFacts, found: ColumnFacts) -> list[str]:
+    texts = []
+    if expected.values != found.values:
+        texts.append(f"{found.values} values instead of {expected.values}")
+    if None not in (expected.null_count, found.null_count) and expected.null_count != found.null_count:
+        texts.append(f"{found.null_count} nulls instead of {expected.null_count}")
+    if None in (expected.least, expected.greatest, found.least, found.greatest):
+        return texts
+    if found.least < expected.least or found.greatest > expected.greatest:
+        texts.append(f"{found.least!r} to {found.greatest!r} goes beyond {expected.least!r} to {expected.greatest!r}")
+    return texts
+
+
+def _joined(one: ColumnFacts, other: ColumnFacts) -> ColumnFacts:
+    nulls = None if one.null_count is None or other.null_count is None else one.null_count + other.null_count
+    values = one.values + other.values
+    ranges = [each for each in (one, other) if each.null_count is None or each.null_count < each.values]
+    if any(each.least is None for each in ranges) or not ranges:
+        return ColumnFacts(values=values, null_count=nulls)
+    return ColumnFacts(
+        values=values,
+        null_count=nulls,
+        least=min(each.least for each in ranges),
+        greatest=max(each.greatest for each in ranges),
+    )
+
+
+def _leaf_names(metadata: FileMetaData) -> list[str]:
+    schema = metadata.schema
+    names: list[str] = []
+    tops = [schema.column(place) for place in range(len(schema))]
+    within: dict[str, int] = {}
+    for column in tops:
+        top = column.path.split(".")[0]
+        is_flat = column.path == column.name and not column.max_repetition_level
+        if is_flat:
+            names.append(column.name)
+            continue
+        names.append(f"{top}[{within.get(top, 0)}]")
+        within[top] = within.get(top, 0) + 1
+    return names
+
+
+def _column(metadata: FileMetaData, place: int) -> ColumnFacts:
+    facts = ColumnFacts(values=0, null_count=0)
+    described = metadata.schema.column(place)
+    for number in range(metadata.num_row_groups):
+        chunk = metadata.row_group(number).column(place)
+        facts = _joined(facts, _chunk(chunk, described))
+    return facts
+
+
+def _chunk(chunk: Any, described: Any) -> ColumnFacts:  # noqa: ANN401 pyarrow has no types
+    statistics = chunk.statistics
+    if statistics is None:
+        return ColumnFacts(values=chunk.num_values, null_count=None)
+    is_counted = statistics.has_null_count and not described.max_repetition_level
+    least = greatest = None
+    if statistics.has_min_max:
+        least = _value(statistics.min_raw, described)
+        greatest = _value(statistics.max_raw, described)
+    if least is None or greatest is None or least != least or greatest != greatest:  # noqa: PLR0124 not a number
+        least = greatest = None
+    return ColumnFacts(
+        values=chunk.num_values,
+        null_count=statistics.null_count if is_counted else None,
+        least=least,
+        greatest=greatest,
+    )
+
+
+def _value(raw: Any, described: Any) -> Any:  # noqa: ANN401 a value of any type
+    """A stored value so that Python orders it as its type does; None where it cannot."""
+    physical, meaning = described.physical_type, described.logical_type.type
+    if physical in _UNSIGNED_BITS and meaning == "INT" and "false" in str(described.logical_type).lower():
+        return raw % (1 << _UNSIGNED_BITS[physical])
+    if physical in _NUMBERS:
+        return raw
+    if physical in _BYTES:
+        data = raw.encode() if isinstance(raw, str) else bytes(raw)
+        if meaning == "DECIMAL":
+            return int.from_bytes(data, "big", signed=True)
+        return data if meaning in _ORDERED_AS_BYTES else None
+    return None

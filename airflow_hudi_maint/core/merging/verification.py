@@ -1,0 +1,181 @@
+"""Check a merged file against its inputs before anything is moved."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from io import SEEK_END
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from airflow_hudi_maint.core.errors import VerificationError
+from airflow_hudi_maint.core.merging.orc import conformed, stripes
+from airflow_hudi_maint.core.merging.text import WHOLE_BYTES, MergedText, TextPart, text_digest
+from airflow_hudi_maint.core.model.merge_settings import Codec
+from airflow_hudi_maint.core.storage.filesystem import Storage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from airflow_hudi_maint.core.merging.parquet_facts import ColumnFacts
+
+
+_PIECE_BYTES = 4 << 20
+
+
+def verify_text(storage: Storage, path: str, *, merged: MergedText, codec: Codec) -> None:
+    """Raise VerificationError unless the file holds exactly the bytes that the inputs' rows are made of.
+
+    On a disk the bytes themselves are compared; elsewhere, and compressed ones, by a digest of what was read before.
+    """
+    if merged.digest is None:
+        _compare_text(storage, path, merged=merged)
+        return
+    found = text_digest(storage, path, codec=codec)
+    if found != merged.digest:
+        raise VerificationError(
+            f"{storage.join(path)} holds other bytes than its inputs (SHA-256 {found[:12]}… against "
+            f"{merged.digest[:12]}…); nothing was moved, and the inputs are as they were"
+        )
+
+
+def _compare_text(storage: Storage, path: str, *, merged: MergedText) -> None:
+    """Compare the output with the inputs; two halves at a time, since reading is most of it."""
+    starts = [0, *accumulate(len(one.before) + one.bytes for one in merged.parts)]
+    half = bisect_left(starts, starts[-1] // 2)
+    with ThreadPoolExecutor(2, thread_name_prefix="merge-verify") as pool:
+        sides = [(merged.parts[:half], 0), (merged.parts[half:], starts[min(half, len(starts) - 1)])]
+        ends = list(pool.map(lambda side: _compare_parts(storage, path, side[0], start=side[1]), sides))
+    with storage.open_input(path) as file:
+        size = file.seek(0, SEEK_END)
+    if size != ends[1] or size != merged.bytes:
+        raise VerificationError(f"{storage.join(path)} has {size} bytes, and should have {ends[1]}; nothing was moved")
+
+
+def _compare_parts(storage: Storage, path: str, parts: Sequence[TextPart], *, start: int) -> int:
+    """Compare from byte ``start`` on; the byte behind the last part."""
+    with storage.open_input(path) as file:
+        file.seek(start)
+        for part in parts:
+            is_equal = file.read(len(part.before)) == part.before if part.before else True
+            if part.bytes <= WHOLE_BYTES:
+                expected = storage.read_bytes(part.path)
+                is_equal = is_equal and file.read(part.bytes) == (expected[part.cut :] if part.cut else expected)
+            else:
+                is_equal = is_equal and _streams_are_equal(storage, file, part)
+            if not is_equal:
+                raise VerificationError(
+                    f"{storage.join(path)} holds other bytes than its inputs, from {storage.join(part.path)} on; "
+                    "nothing was moved, and the inputs are as they were"
+                )
+            start += len(part.before) + part.bytes
+    return start
+
+
+def _streams_are_equal(storage: Storage, file: BinaryIO, part: TextPart) -> bool:
+    with storage.open_input(part.path) as source:
+        source.seek(part.cut)
+        left = part.bytes
+        while left:
+            expected = source.read(min(left, _PIECE_BYTES))
+            if not expected or file.read(len(expected)) != expected:
+                return False
+            left -= len(expected)
+        return not source.read(1)
+
+
+def verify_orc(storage: Storage, path: str, *, size: int, inputs: Sequence[tuple[str, int]]) -> None:
+    """Raise VerificationError unless the rows of the file are those of the inputs, in their order, value by value."""
+    merged = stripes(storage, path, size=size)
+    rest: pa.RecordBatch | None = None
+    position = 0
+    for name, bytes_ in inputs:
+        for expected in stripes(storage, name, size=bytes_):
+            at = 0
+            while at < len(expected):
+                if rest is None or not len(rest):
+                    rest = next(merged, None)
+                    if rest is None:
+                        raise VerificationError(_differs(storage, path, position, name))
+                    continue
+                count = min(len(rest), len(expected) - at)
+                ours = conformed(expected.slice(at, count), schema=rest.schema)
+                if not _is_equal(rest.slice(0, count), ours):
+                    raise VerificationError(_differs(storage, path, position, name))
+                rest, at, position = rest.slice(count), at + count, position + count
+    if (rest is not None and len(rest)) or any(len(one) for one in merged):
+        raise VerificationError(f"{storage.join(path)} has more rows than its inputs ({position}); nothing was moved")
+
+
+def verify_parquet(storage: Storage, path: str, *, inputs: Sequence[str]) -> None:
+    """Raise VerificationError unless footers agree on rows, and by column on null counts and the range of values.
+
+    A column is compared where every footer tells.
+    """
+    from airflow_hudi_maint.core.merging.parquet_facts import parquet_facts
+
+    merged = parquet_facts(storage, path)
+    facts = storage.concurrently(lambda one: parquet_facts(storage, one), inputs)
+    rows = sum(one.rows for one in facts)
+    if merged.rows != rows:
+        raise VerificationError(
+            f"{storage.join(path)} has {merged.rows} rows, and its {len(inputs)} inputs have {rows}; nothing was moved"
+        )
+    for name, found in merged.columns.items():
+        ours = [(one.columns.get(name), one.rows) for one in facts]
+        nulls = [rows if column is None else column.null_count for column, rows in ours]
+        known = [one for one in nulls if one is not None]
+        if found.null_count is not None and len(known) == len(nulls) and sum(known) != found.null_count:
+            raise VerificationError(
+                f"Column {name!r} of {storage.join(path)} has {found.null_count} nulls, and that of its inputs "
+                f"{sum(known)}; nothing was moved"
+            )
+        _check_range(
+            storage, path, name, found=found, ours=[(column, rows) for column, rows in ours if column and rows]
+        )
+
+
+def _check_range(
+    storage: Storage, path: str, name: str, *, found: ColumnFacts, ours: Sequence[tuple[ColumnFacts, int]]
+) -> None:
+    for word, pick in (("least", min), ("greatest", max)):
+        values: list[Any] = [getattr(one, word) for one, _ in ours if getattr(one, word) is not None]
+        value = getattr(found, word)
+        untold = any(getattr(one, word) is None and one.null_count != rows for one, rows in ours)
+        if value is None or not values or untold:
+            continue
+        try:
+            expected = pick(values)
+        except TypeError:  # a column that became wider tells its values in two types
+            continue
+        if isinstance(value, bytes):  # some writers shorten long ones, but never so that a value lies outside
+            is_other = value < expected if word == "least" else value > expected
+        else:
+            is_other = expected != value
+        if is_other:
+            raise VerificationError(
+                f"The {word} value of column {name!r} in {storage.join(path)} is {value!r}, and that of its inputs "
+                f"{expected!r}; nothing was moved"
+            )
+
+
+def _is_equal(one: pa.RecordBatch, other: pa.RecordBatch) -> bool:
+    if one.equals(other):
+        return True
+    # NaN is not equal to itself for Arrow; its text is.
+    return all(
+        left.equals(right) or repr(left.to_pylist()) == repr(right.to_pylist())
+        for left, right in zip(_columns(one), _columns(other), strict=True)
+    )
+
+
+def _columns(batch: pa.RecordBatch) -> Iterator[Any]:
+    return iter(batch.columns)
+
+
+def _differs(storage: Storage, path: str, position: int, name: str) -> str:
+    return (
+        f"{storage.join(path)} differs from its input {storage.join(name)} after row {position}; nothing was moved, "
+        "and the inputs are as they were"
+    )

@@ -1,0 +1,123 @@
+"""What merges put aside: how long it is kept, and how a whole run is undone."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from airflow_hudi_maint.core.errors import DocumentNotFoundError, GuardTrippedError, InvalidSettingError
+from airflow_hudi_maint.core.model.units import counted
+from airflow_hudi_maint.core.storage.filesystem import Storage
+from airflow_hudi_maint.core.storage.merge_journal import TRASH_FOLDER, Swap, SwapFile, trash_folder
+from airflow_hudi_maint.core.storage.merge_swap import begin, turn_back
+
+_RUN_FORMAT = "%Y%m%dT%H%M%SZ"
+_SHOWN = 3
+
+
+def run_name(now: datetime, *, suffix: str) -> str:
+    """Name a run by its moment in UTC, so that names sort by time.
+
+    >>> run_name(datetime(2026, 11, 30, 1, 2, 3, tzinfo=UTC), suffix="ab12")
+    '20261130T010203Z-ab12'
+    """
+    return f"{now.astimezone(UTC):{_RUN_FORMAT}}-{suffix}"
+
+
+def run_moment(run: str) -> datetime:
+    """The moment in a run's name; InvalidSettingError for what is no such name."""
+    try:
+        return datetime.strptime(run.partition("-")[0], _RUN_FORMAT).replace(tzinfo=UTC)
+    except ValueError as error:
+        raise InvalidSettingError(f"{run!r} is no run of a merge; expected a name as 20261130T010203Z-ab12") from error
+
+
+def runs_in_trash(storage: Storage) -> tuple[str, ...]:
+    """The runs whose inputs are still there, oldest first."""
+    try:
+        found = storage.list(TRASH_FOLDER)
+    except FileNotFoundError:
+        return ()
+    return tuple(sorted(entry.name for entry in found if entry.is_directory))
+
+
+def swaps_of(storage: Storage, *, run: str) -> tuple[Swap, ...]:
+    """The swaps of a run that can be undone; DocumentNotFoundError when there are none."""
+    run_moment(run)
+    folder = trash_folder(run)
+    try:
+        names = sorted(name for name in storage.names(folder) if name.endswith(".json") and not name.startswith("."))
+    except FileNotFoundError:
+        names = []
+    if not names:
+        kept = ", ".join(runs_in_trash(storage)[-_SHOWN:]) or "none"
+        raise DocumentNotFoundError(f"{storage.join(folder)} has nothing to undo; runs in the trash: {kept}")
+    return tuple(Swap.read(storage, f"{folder}/{name}") for name in names)
+
+
+def undo(storage: Storage, *, swaps: tuple[Swap, ...]) -> None:
+    """Put the inputs of a run back and delete its merged files, when all of it can be.
+
+    Raises GuardTrippedError, before anything is moved, when a merged file changed or is gone, when an input's place is
+    taken, or when an input is in the trash no more. A crash in between is finished by the next run.
+    """
+    problems = [problem for swap in swaps for problem in _problems(storage, swap)]
+    if problems:
+        shown = "; ".join(problems[:_SHOWN])
+        rest = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+        raise GuardTrippedError(f"Run {swaps[0].run} cannot be undone, and nothing was moved: {shown}{rest}")
+    backwards = [begin(storage, replace(swap, direction="back")) for swap in swaps]
+    for swap in backwards:
+        turn_back(storage, swap)
+
+
+def purge(storage: Storage, *, now: datetime, trash_days: int) -> tuple[str, ...]:
+    """Delete what runs put aside ``trash_days`` ago or earlier, and return the runs' names.
+
+    A run that was promised longer keeps its promise. Manifests go first: what is without one cannot be undone.
+    """
+    purged: list[str] = []
+    for run in runs_in_trash(storage):
+        try:
+            age = now - run_moment(run)
+        except InvalidSettingError:  # not ours
+            continue
+        if age < timedelta(days=trash_days):
+            continue
+        folder = trash_folder(run)
+        names = sorted(storage.names(folder), key=lambda name: not name.endswith(".json"))
+        manifests = [name for name in names if name.endswith(".json") and not name.startswith(".")]
+        promised = max((Swap.read(storage, f"{folder}/{name}").trash_days for name in manifests[:1]), default=0)
+        if age < timedelta(days=promised):
+            continue
+        for name in names:
+            with suppress(FileNotFoundError):
+                storage.delete(f"{folder}/{name}")
+        storage.remove_folder(folder)
+        purged.append(run)
+    return tuple(purged)
+
+
+def _problems(storage: Storage, swap: Swap) -> list[str]:
+    try:
+        here = {entry.name: entry for entry in storage.list_own(swap.directory)[0]}
+    except FileNotFoundError:
+        here = {}
+    trashed = set(storage.names(trash_folder(swap.run)))
+    output = here.get(swap.output.name)
+    path = storage.join(swap.path_of(swap.output.name))
+    found: list[str] = []
+    if output is None:
+        found.append(f"{path} is gone (a later run may have merged it: undo that one first)")
+    elif output.bytes != swap.output.bytes or output.modified_ns != swap.output.modified_ns:
+        found.append(f"{path} was changed since")
+    missing = [one for one in swap.inputs if not one.is_checksum and one.aside.rpartition("/")[2] not in trashed]
+    if missing:
+        found.append(f"{counted(len(missing), 'input')} of {path} left the trash, {missing[0].name} first")
+    taken = [one for one in swap.inputs if one.name in here]
+    return found + [f"{_place(storage, swap, one)} is taken by a newer file" for one in taken]
+
+
+def _place(storage: Storage, swap: Swap, one: SwapFile) -> str:
+    return storage.join(swap.path_of(one.name))

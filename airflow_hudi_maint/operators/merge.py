@@ -1,0 +1,225 @@
+"""Merge the small files of plain directories, and undo that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_hudi_maint.core.errors import InvalidSettingError
+from airflow_hudi_maint.hooks.arguments import as_bool, as_exact_text, as_int, as_object, as_result_field, is_unset
+from airflow_hudi_maint.hooks.plain_files import merge_settings, open_plain_directory, plain_storage_options
+from airflow_hudi_maint.operators.base import MaintenanceOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from airflow.sdk import Context
+
+    from airflow_hudi_maint.core.maintenance import MergeWorkspace
+    from airflow_hudi_maint.core.maintenance.merging import MergeReported
+
+
+class PlainDirectoryOperator(MaintenanceOperator):
+    """Do one thing to one directory of plain files.
+
+    :param directory: Path or URL of the directory. (templated)
+    :param storage_conn_id: Connection with the storage's credentials: aws, google_cloud_platform, wasb, adls or
+        webhdfs; None for none. (templated)
+    :param storage_options: Given to fsspec as they are, over those of the connection: a mapping, or JSON. (templated)
+    :param documents_location: Where plans and reports go, outside the directory; None for a hidden folder in it.
+        (templated)
+    """
+
+    template_fields: Sequence[str] = (
+        "directory", "storage_conn_id", "storage_options", "documents_location", *MaintenanceOperator.template_fields,
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        directory: str,
+        storage_conn_id: str | None = None,
+        storage_options: Mapping[str, Any] | str | None = None,
+        documents_location: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.directory = directory
+        self.storage_conn_id = storage_conn_id
+        self.storage_options = storage_options
+        self.documents_location = documents_location
+
+    def open(self) -> MergeWorkspace:
+        """Open the directory."""
+        options = plain_storage_options(
+            self.directory, storage_conn_id=self.storage_conn_id, storage_options=self.storage_options
+        )
+        return open_plain_directory(
+            self.directory, storage_options=options, documents_location=self.documents_location, log=self.say
+        )
+
+
+class MergeSmallFilesOperator(PlainDirectoryOperator):
+    """Merge the small Parquet, ORC, CSV and JSON files of a directory tree, each directory for itself.
+
+    Rows keep their order, types and metadata. A merged file is written beside its inputs, verified, and swapped for
+    them by a journal; the inputs stay in a hidden trash folder, from which UndoMergeOperator takes them back. A run
+    that died is finished or rolled back by the next one; a second run finds nothing. Two live runs never work on one
+    directory: the later one fails, to be retried. Hudi, Delta, Iceberg and Paimon tables are refused by name.
+
+    Returns ``{"action", "outcome", "message", "root", "run", "groups", "files_before", "files_after", "bytes_before",
+    "bytes_after", "seconds", "warnings", "plan_path"}``; a dry run also has ``chunks``, one object for each part of the
+    plan, to be mapped over: ``MergeSmallFilesOperator.partial(…, plan_path=…).expand(chunk=…)``.
+
+    .. seealso:: ``docs/merging.md``
+
+    :param target_file_bytes: Size that merged files grow to; None for 128 MiB. (templated)
+    :param small_file_bytes: Files below this size are merged; None for 64 MiB. (templated)
+    :param min_age_seconds: Files written less than this ago are left alone; None for 900. (templated)
+    :param formats: Some of ``parquet``, ``orc``, ``csv``, ``json``: a list, JSON or names apart by commas; None for
+        all. (templated)
+    :param settings: Every other setting of docs/merging.md: a mapping, or JSON. (templated)
+    :param plan_only: Whether to stop after the plan and report what it holds. (templated)
+    :param plan_path: Plan to carry out in place of a new one, or the result of a dry run; it has its own settings.
+        (templated)
+    :param chunk: The part of that plan to carry out, one of the ``chunks`` of a dry run; None for all. (templated)
+    :param directories_per_chunk: How many directories one chunk has at most. (templated)
+    """
+
+    template_fields: Sequence[str] = (
+        *PlainDirectoryOperator.template_fields, "target_file_bytes", "small_file_bytes", "min_age_seconds", "formats",
+        "settings", "plan_only", "plan_path", "chunk", "directories_per_chunk",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        target_file_bytes: int | str | None = None,
+        small_file_bytes: int | str | None = None,
+        min_age_seconds: float | str | None = None,
+        formats: Sequence[str] | str | None = None,
+        settings: Mapping[str, Any] | str | None = None,
+        plan_only: bool | str = False,
+        plan_path: Any = None,
+        chunk: Mapping[str, int] | str | None = None,
+        directories_per_chunk: int | str = 100,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.target_file_bytes = target_file_bytes
+        self.small_file_bytes = small_file_bytes
+        self.min_age_seconds = min_age_seconds
+        self.formats = formats
+        self.settings = settings
+        self.plan_only = plan_only
+        self.plan_path = plan_path
+        self.chunk = chunk
+        self.directories_per_chunk = directories_per_chunk
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Merge."""
+        from airflow_hudi_maint.core.model.report import Outcome
+
+        with self.switched_on("Merge small files"):
+            result = self._chunk() if not is_unset(self.chunk) else self._merge()
+        idle = result["message"] if result["outcome"] == Outcome.NOTHING_TO_DO else None
+        return self.hand_on(context, result, idle=idle)
+
+    def _merge(self) -> dict[str, Any]:
+        from airflow_hudi_maint.core import maintenance
+
+        workspace = self.open()
+        plan_path = self._plan_path()
+        if not as_bool("plan_only", self.plan_only):
+            settings = self._settings() if plan_path is None else None
+            return dict(
+                maintenance.merge_small_files(
+                    workspace, now=self.now(), settings=settings, plan_path=plan_path
+                ).report.summary()
+            )
+        reported = maintenance.merge_small_files(workspace, now=self.now(), settings=self._settings(), dry_run=True)
+        return {**reported.report.summary(), "chunks": self._chunks(workspace, reported)}
+
+    def _chunks(self, workspace: MergeWorkspace, reported: MergeReported) -> list[dict[str, int]]:
+        from airflow_hudi_maint.core import maintenance
+
+        if reported.report.plan_path is None:
+            return []
+        plan = maintenance.read_merge_plan(workspace, reported.report.plan_path)
+        size = as_int("directories_per_chunk", self.directories_per_chunk)
+        return [{"number": one.number, "of": one.of} for one in maintenance.chunks_of(plan, directories_per_chunk=size)]
+
+    def _chunk(self) -> dict[str, Any]:
+        from airflow_hudi_maint.core import maintenance
+
+        given = as_object("chunk", self.chunk)
+        chunk = maintenance.Chunk(
+            number=as_int("chunk.number", given.get("number")), of=as_int("chunk.of", given.get("of"))
+        )
+        plan_path = self._plan_path()
+        if plan_path is None:
+            raise InvalidSettingError("chunk is a part of a plan: give plan_path, too")
+        done = maintenance.merge_chunk(
+            self.open(),
+            plan_path=plan_path,
+            chunk=chunk,
+            now=self.now(),
+            documents_location=as_exact_text("documents_location", self.documents_location),
+        )
+        return together([one.report.summary() for one in done], root=str(self.directory), plan_path=plan_path)
+
+    def _plan_path(self) -> str | None:
+        return as_exact_text("plan_path", as_result_field("plan_path", self.plan_path, field="plan_path"))
+
+    def _settings(self) -> Any:
+        return merge_settings(
+            self.settings,
+            target_file_bytes=self.target_file_bytes,
+            small_file_bytes=self.small_file_bytes,
+            min_age_seconds=self.min_age_seconds,
+            formats=self.formats,
+        )
+
+
+class UndoMergeOperator(PlainDirectoryOperator):
+    """Put the inputs of a merge back and delete its merged files, while the trash still has them.
+
+    Refused, with nothing moved, when a merged file changed since or a place is taken. A second undo of one run fails.
+
+    Returns ``{"action", "outcome", "message", "root", "run", …}`` as MergeSmallFilesOperator does.
+
+    .. seealso:: ``docs/merging.md``
+
+    :param run: The run to undo, as the merge's result names it, or that result; None for the last one. (templated)
+    """
+
+    template_fields: Sequence[str] = (*PlainDirectoryOperator.template_fields, "run")
+
+    def __init__(self, *, run: Any = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.run = run
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Undo."""
+        from airflow_hudi_maint.core import maintenance
+
+        with self.switched_on("Undo a merge"):
+            run = as_exact_text("run", as_result_field("run", self.run, field="run"))
+            reported = maintenance.undo_merge(self.open(), now=self.now(), run=run)
+        return self.hand_on(context, dict(reported.report.summary()))
+
+
+def together(parts: Iterable[Mapping[str, Any]], *, root: str, plan_path: str) -> dict[str, Any]:
+    """Add up what the runs of a chunk say; each directory's own report has its details and the run to undo."""
+    from airflow_hudi_maint.core.model.report import Outcome
+
+    rows = list(parts)
+    counts = {
+        name: sum(row[name] for row in rows)
+        for name in ("groups", "files_before", "files_after", "bytes_before", "bytes_after", "warnings", "seconds")
+    }
+    outcome = str(Outcome.DONE if counts["groups"] else Outcome.NOTHING_TO_DO)
+    message = f"{len(rows)} directories of {root}: {counts['files_before']} files became {counts['files_after']}"
+    return {
+        "action": "merge", "outcome": outcome, "message": message, "root": root, "run": None, **counts,
+        "plan_path": plan_path,
+    }  # fmt: skip
