@@ -5,7 +5,7 @@ PY := .venv/bin/python
 CODE := airflow_hudi_maint benchmarks dags demo scripts tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint format bench golden constraints clean
+.PHONY: help setup demo test check lint format bench proof golden constraints clean
 
 help: ## Show these targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/\1|\2/' | \
@@ -41,6 +41,9 @@ format: setup ## Format the code and mend what ruff can mend
 
 bench: setup ## Measure against the limits in benchmarks/README.md
 	@$(PY) benchmarks/run.py
+
+proof: setup ## Run the long proofs, about half an hour: every point and way of a kill, 50 commits beside clustering
+	@$(PY) -m pytest -m proof tests/spark
 
 golden: setup ## Make the golden tables of tests/golden again with real Hudi
 	@$(PY) tests/golden/remake.py --bundles-dir $${AIRFLOW_HUDI_MAINT_CACHE:-$$HOME/.cache/airflow-hudi-maint}/jars

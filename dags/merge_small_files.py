@@ -4,7 +4,7 @@ Plan → merge, the directories of the tree shared among mapped tasks in chunks.
 
 Trigger it by hand with a directory; give it a schedule, and a directory of its own, to run it at night. Each directory
 of the tree is merged for itself: rows stay in their partition and in their order. The inputs of a merge go to a hidden
-trash folder and can be put back from there (`airflow hudi merge DIRECTORY --undo last`).
+trash folder in their directory and can be put back from there (`airflow hudi merge DIRECTORY --undo last`).
 """
 
 from __future__ import annotations
@@ -75,6 +75,23 @@ PARAMS = {
         description_md='As JSON, for example `{"csv_header": "yes", "trash_days": 30}`.',
         section="What to do",
     ),
+    "engine": Param(
+        default="embedded",
+        type="string",
+        enum=["embedded", "spark"],
+        title="Engine",
+        description_md="`embedded` merges in the tasks. `spark` merges the whole plan in one Spark job, for what "
+        "outgrows one machine.",
+        section="What to do",
+    ),
+    "hudi_conn_id": Param(
+        default=None,
+        type=["string", "null"],
+        title="Connection for Spark",
+        description_md="With the engine `spark`: connection of type hudi that says how Spark is run. Empty: beside the "
+        "task.",
+        section="What to do",
+    ),
     "directories_per_chunk": Param(
         default=100,
         type="integer",
@@ -122,11 +139,14 @@ with DAG(
         small_file_bytes="{{ params.small_file_bytes }}",
         min_age_seconds="{{ params.min_age_seconds }}",
         settings="{{ params.settings }}",
+        engine="{{ params.engine }}",
         directories_per_chunk="{{ params.directories_per_chunk }}",
     )
     MergeSmallFilesOperator.partial(
         task_id="merge",
         **where,
+        engine="{{ params.engine }}",
+        hudi_conn_id="{{ params.hudi_conn_id }}",
         enabled="{{ not params.dry_run }}",
         plan_path="{{ ti.xcom_pull(task_ids='plan')['plan_path'] }}",
         max_active_tis_per_dagrun=4,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
@@ -43,7 +44,8 @@ def as_int(name: str, value: object) -> int:
     text = str(value).strip().replace("_", "")
     if isinstance(value, str) and text.isascii() and text.removeprefix("-").isdigit():
         return int(text)
-    raise InvalidSettingError(f"{name}={value!r} is no whole number")
+    unit = "; sizes are in bytes, without a unit" if name.endswith("bytes") else ""
+    raise InvalidSettingError(f"{name}={value!r} is no whole number{unit}")
 
 
 def as_optional_int(name: str, value: object) -> int | None:
@@ -76,6 +78,14 @@ def as_seconds(name: str, value: object) -> float:
     if not 0 <= seconds < float("inf"):
         raise InvalidSettingError(f"{name}={value!r} is no duration; expected 0 seconds or more")
     return seconds
+
+
+def as_optional_memory(name: str, value: object) -> str | None:
+    """Read an amount of memory as a JVM takes it, such as 512m or 4g; None when the argument is not given."""
+    text = None if is_unset(value) else str(value).strip()
+    if text is not None and not re.fullmatch(r"[1-9][0-9]*[kmgt]", text, flags=re.IGNORECASE):
+        raise InvalidSettingError(f"{name}={value!r} is no amount of memory; write a whole number and k, m, g or t: 4g")
+    return text
 
 
 def as_optional_text(name: str, value: object) -> str | None:
@@ -111,7 +121,14 @@ def as_instants(name: str, value: object) -> tuple[str, ...]:
     value = _instant(value)
     if isinstance(value, str) and value.strip().startswith("["):
         value = _from_json(name, value)
-    return as_texts(name, [_instant(one) for one in value] if isinstance(value, list | tuple) else value)
+    instants = as_texts(name, [_instant(one) for one in value] if isinstance(value, list | tuple) else value)
+    wrong = next((one for one in instants if not (one.isascii() and one.isdecimal())), None)
+    if wrong is not None:
+        raise InvalidSettingError(
+            f"{name} holds {wrong!r}, which is no instant; give its time as the timeline has it, "
+            "such as 20261130101500000"
+        )
+    return instants
 
 
 def as_texts(name: str, value: object) -> tuple[str, ...]:

@@ -56,6 +56,7 @@ def execution_settings(
     execution_strategy: object = None,
     parallelism: object = None,
     read_parallelism: object = None,
+    target_file_bytes: object = None,
     options: object = None,
     file: PropertiesSettings | None = None,
 ) -> ExecutionSettings:
@@ -72,6 +73,7 @@ def execution_settings(
         execution_strategy=_choice("execution_strategy", execution_strategy, ExecutionStrategy),
         parallelism=_number("parallelism", parallelism, by_file[MAX_PARALLELISM_KEY]),
         read_parallelism=_number("read_parallelism", read_parallelism, by_file[READ_PARALLELISM_KEY]),
+        target_file_bytes=None if is_unset(target_file_bytes) else as_int("target_file_bytes", target_file_bytes),
         options={**of_file, **_options(options)},
     )
 

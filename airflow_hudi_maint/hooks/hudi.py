@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from airflow_hudi_maint.core.engines.base import Engine
     from airflow_hudi_maint.core.engines.cluster import JobExchange
-    from airflow_hudi_maint.core.maintenance import Workspace
+    from airflow_hudi_maint.core.maintenance import MergeWorkspace, Workspace
 
 
 _ClusterKind = type[SparkConnection] | type[LivyConnection]
@@ -180,13 +180,24 @@ class HudiHook(BaseHook):
 
     def make_engine(self) -> Engine:
         """Make the engine that the connection names; nothing is started yet."""
-        settings, options = self.settings, self.storage_options
+        return self._engine(storage_options=self.storage_options, exchange=self._exchange)
+
+    def make_engine_for_files(self, workspace: MergeWorkspace) -> Engine:
+        """Make the engine for a job on a directory of plain files, which is opened with options of its own."""
+        from airflow_hudi_maint.core.model.merge_plan import MERGE_STATE_FOLDER
+        from airflow_hudi_maint.core.storage.job_exchange import StorageExchange
+
+        exchange = StorageExchange(workspace.storage, f"{MERGE_STATE_FOLDER}/jobs")
+        return self._engine(storage_options=workspace.storage_options, exchange=lambda: exchange)
+
+    def _engine(self, *, storage_options: Mapping[str, object], exchange: Callable[[], JobExchange]) -> Engine:
+        settings, options = self.settings, storage_options
         if settings.engine == "spark_submit":
             return engines.spark_submit_engine(
-                settings, self.spark_connection, storage_options=options, exchange=self._exchange
+                settings, self.spark_connection, storage_options=options, exchange=exchange
             )
         if settings.engine == "livy":
-            return engines.livy_engine(settings, self.livy_connection, storage_options=options, exchange=self._exchange)
+            return engines.livy_engine(settings, self.livy_connection, storage_options=options, exchange=exchange)
         return engines.local_engine(settings, storage_options=options)
 
     def _exchange(self) -> JobExchange:

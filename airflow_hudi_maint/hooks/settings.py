@@ -13,6 +13,7 @@ from airflow_hudi_maint.hooks.arguments import (
     as_exact_text,
     as_int,
     as_object,
+    as_optional_memory,
     as_optional_text,
     as_texts,
     check_names,
@@ -125,6 +126,8 @@ def _checked(given: Mapping[str, object], *, where: str) -> dict[str, Any]:
             checked[name] = as_texts(label, value)
         elif name == "storage_concurrency":
             checked[name] = as_int(label, value)
+        elif name == "driver_memory":
+            checked[name] = as_optional_memory(label, value)
         else:
             checked[name] = as_optional_text(label, value)
     if checked.get("engine", "local") not in ENGINES:

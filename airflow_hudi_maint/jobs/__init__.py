@@ -1,1 +1,1 @@
-"""Scripts that run inside Spark: standard library and pyspark only."""
+"""Scripts that run inside Spark: standard library and pyspark only, but for ``merge_files`` (docs/architecture.md)."""

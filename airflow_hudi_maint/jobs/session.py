@@ -54,6 +54,7 @@ class Request(NamedTuple):
     write_options: dict[str, str]
     arguments: dict[str, Any]
     application_name: str
+    storage_options: dict[str, Any]
 
     def names(self, argument: str) -> list[str]:
         """Return an argument that is a list of texts; an absent one is an empty list."""
@@ -141,6 +142,7 @@ def read_request(document: Mapping[str, Any], *, kind: str) -> Request:
         write_options=dict(document["write_options"]),
         arguments=dict(document["arguments"]),
         application_name=document["application_name"],
+        storage_options=dict(document.get("storage_options") or {}),
     )
 
 

@@ -49,6 +49,7 @@ class MaintenanceOperator(BaseOperator):
         with airflow_errors():
             if not as_bool("enabled", self.enabled):
                 raise AirflowSkipException(f"{self.task_id} is switched off (enabled={self.enabled})")
+            as_bool("skip_when_idle", self.skip_when_idle)  # needed at the end, and better refused before
             self.log.info("::group::%s", title)
             try:
                 yield

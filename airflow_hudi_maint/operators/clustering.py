@@ -189,7 +189,7 @@ class HudiExecuteClusteringOperator(HudiRewritingOperator):
                     job=self.job(context),
                     instants=instants,
                     settings=execution_settings(
-                        **{name: asked.get(name) for name in named},
+                        **{name: asked.get(name) for name in (*named, "target_file_bytes")},
                         parallelism=self.parallelism,
                         read_parallelism=self.read_parallelism,
                         options=self.options,

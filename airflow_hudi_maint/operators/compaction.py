@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_hudi_maint.hooks.arguments import as_bool, as_instants, as_result_field
 from airflow_hudi_maint.hooks.compaction_settings import LIMITS, compaction_settings
+from airflow_hudi_maint.hooks.execution_settings import check_same_table
 from airflow_hudi_maint.hooks.plan_settings import partition_paths
 from airflow_hudi_maint.operators.job import HudiJobOperator, plan_owner, step_result
 
@@ -113,6 +114,7 @@ class HudiExecuteCompactionOperator(HudiJobOperator):
 
         with self.step("Execute compaction") as hook:
             instants = as_instants("instants", as_result_field("instants", self.instants, field="instants"))
+            check_same_table("instants", self.instants, base_path=hook.base_path)
             if not as_bool("plan_only", self.plan_only):
                 reported = maintenance.execute_compaction(
                     self.open(hook), now=self.now(), job=self.job(context), instants=instants

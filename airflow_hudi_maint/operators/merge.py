@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
 from airflow_hudi_maint.hooks.arguments import as_bool, as_exact_text, as_int, as_object, as_result_field, is_unset
+from airflow_hudi_maint.hooks.hudi import HudiHook
 from airflow_hudi_maint.hooks.plain_files import merge_settings, open_plain_directory, plain_storage_options
 from airflow_hudi_maint.operators.base import MaintenanceOperator
+from airflow_hudi_maint.operators.job_keeping import JOB_KEY, JobKeepingOperator, application_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from airflow.sdk import Context
 
-    from airflow_hudi_maint.core.maintenance import MergeWorkspace
+    from airflow_hudi_maint.core.engines.base import Engine
+    from airflow_hudi_maint.core.maintenance import Chunk, MergeWorkspace, SparkMerging
     from airflow_hudi_maint.core.maintenance.merging import MergeReported
 
 
@@ -58,13 +61,17 @@ class PlainDirectoryOperator(MaintenanceOperator):
         )
 
 
-class MergeSmallFilesOperator(PlainDirectoryOperator):
+class MergeSmallFilesOperator(JobKeepingOperator, PlainDirectoryOperator):
     """Merge the small Parquet, ORC, CSV and JSON files of a directory tree, each directory for itself.
 
     Rows keep their order, types and metadata. A merged file is written beside its inputs, verified, and swapped for
     them by a journal; the inputs stay in a hidden trash folder, from which UndoMergeOperator takes them back. A run
     that died is finished or rolled back by the next one; a second run finds nothing. Two live runs never work on one
     directory: the later one fails, to be retried. Hudi, Delta, Iceberg and Paimon tables are refused by name.
+
+    With ``engine="spark"`` one Spark job writes the merged files of the whole plan, its groups shared among tasks; the
+    task still plans, verifies and swaps. A retry ends the job of the try before and plans anew; a task that is stopped
+    kills its job.
 
     Returns ``{"action", "outcome", "message", "root", "run", "groups", "files_before", "files_after", "bytes_before",
     "bytes_after", "seconds", "warnings", "plan_path"}``; a dry run also has ``chunks``, one object for each part of the
@@ -82,12 +89,16 @@ class MergeSmallFilesOperator(PlainDirectoryOperator):
     :param plan_path: Plan to carry out in place of a new one, or the result of a dry run; it has its own settings.
         (templated)
     :param chunk: The part of that plan to carry out, one of the ``chunks`` of a dry run; None for all. (templated)
-    :param directories_per_chunk: How many directories one chunk has at most. (templated)
+    :param directories_per_chunk: How many directories one chunk has at most; a plan for Spark is one chunk. (templated)
+    :param engine: ``embedded`` merges in the task, ``spark`` in a job for what outgrows one machine. (templated)
+    :param hudi_conn_id: With ``engine="spark"`` a connection of type ``hudi`` that says how Spark is run; None runs it
+        beside the task. Its storage is not used. (templated)
     """
 
     template_fields: Sequence[str] = (
         *PlainDirectoryOperator.template_fields, "target_file_bytes", "small_file_bytes", "min_age_seconds", "formats",
-        "settings", "plan_only", "plan_path", "chunk", "directories_per_chunk",
+        "settings", "plan_only", "plan_path", "chunk", "directories_per_chunk", "engine", "hudi_conn_id",
+        "job_timeout",
     )  # fmt: skip
 
     def __init__(
@@ -102,6 +113,8 @@ class MergeSmallFilesOperator(PlainDirectoryOperator):
         plan_path: Any = None,
         chunk: Mapping[str, int] | str | None = None,
         directories_per_chunk: int | str = 100,
+        engine: str = "embedded",
+        hudi_conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -114,30 +127,73 @@ class MergeSmallFilesOperator(PlainDirectoryOperator):
         self.plan_path = plan_path
         self.chunk = chunk
         self.directories_per_chunk = directories_per_chunk
+        self.engine = engine
+        self.hudi_conn_id = hudi_conn_id
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Merge."""
         from airflow_hudi_maint.core.model.report import Outcome
 
         with self.switched_on("Merge small files"):
-            result = self._chunk() if not is_unset(self.chunk) else self._merge()
+            is_on_spark = self._is_on_spark()
+            if is_unset(self.chunk) or (is_on_spark and self._is_whole_plan()):
+                result = self._merge(context)
+            else:
+                result = self._chunk()
+        self._handle = None
+        self._forget(JOB_KEY)
         idle = result["message"] if result["outcome"] == Outcome.NOTHING_TO_DO else None
         return self.hand_on(context, result, idle=idle)
 
-    def _merge(self) -> dict[str, Any]:
+    def _merge(self, context: Context) -> dict[str, Any]:
         from airflow_hudi_maint.core import maintenance
 
         workspace = self.open()
         plan_path = self._plan_path()
         if not as_bool("plan_only", self.plan_only):
             settings = self._settings() if plan_path is None else None
+            spark = self._spark(context, workspace) if self._is_on_spark() else None
             return dict(
                 maintenance.merge_small_files(
-                    workspace, now=self.now(), settings=settings, plan_path=plan_path
+                    workspace, now=self.now(), settings=settings, plan_path=plan_path, spark=spark
                 ).report.summary()
             )
         reported = maintenance.merge_small_files(workspace, now=self.now(), settings=self._settings(), dry_run=True)
         return {**reported.report.summary(), "chunks": self._chunks(workspace, reported)}
+
+    def _is_on_spark(self) -> bool:
+        name = None if is_unset(self.engine) else as_exact_text("engine", self.engine)
+        if name not in (None, "embedded", "spark"):
+            raise InvalidSettingError(f"engine={name!r}; expected 'embedded' or 'spark'")
+        return name == "spark"
+
+    def _is_whole_plan(self) -> bool:
+        """A plan for Spark is one chunk; raises InvalidSettingError for a part of a plan."""
+        if self._given_chunk().of != 1:
+            raise InvalidSettingError(
+                "engine='spark' carries out a whole plan in one job, and chunk is a part of one: leave chunk out, or "
+                "make the plan with engine='spark', too"
+            )
+        if self._plan_path() is None:
+            raise InvalidSettingError("chunk is a part of a plan: give plan_path, too")
+        return True
+
+    def _spark(self, context: Context, workspace: MergeWorkspace) -> SparkMerging:
+        """Say how the job is run, named, stored and found again."""
+        from airflow_hudi_maint.core.maintenance import JobControl, SparkMerging
+
+        job = JobControl(
+            application_name=application_name(context, task_id=self.task_id),
+            previous=self._previous(context),
+            on_submitted=self._on_submitted,
+            timeout_seconds=self._timeout_seconds(),
+        )
+        return SparkMerging(engine=lambda: self.make_engine(workspace), job=job)
+
+    def make_engine(self, workspace: MergeWorkspace) -> Engine:
+        """Make the engine when a job has to run, and keep it for :meth:`on_kill`."""
+        self._refuse_when_stopped()
+        return self._reachable(HudiHook(self.hudi_conn_id).make_engine_for_files(workspace))
 
     def _chunks(self, workspace: MergeWorkspace, reported: MergeReported) -> list[dict[str, int]]:
         from airflow_hudi_maint.core import maintenance
@@ -146,15 +202,14 @@ class MergeSmallFilesOperator(PlainDirectoryOperator):
             return []
         plan = maintenance.read_merge_plan(workspace, reported.report.plan_path)
         size = as_int("directories_per_chunk", self.directories_per_chunk)
+        if self._is_on_spark():
+            size = max(size, len(plan.directories))
         return [{"number": one.number, "of": one.of} for one in maintenance.chunks_of(plan, directories_per_chunk=size)]
 
     def _chunk(self) -> dict[str, Any]:
         from airflow_hudi_maint.core import maintenance
 
-        given = as_object("chunk", self.chunk)
-        chunk = maintenance.Chunk(
-            number=as_int("chunk.number", given.get("number")), of=as_int("chunk.of", given.get("of"))
-        )
+        chunk = self._given_chunk()
         plan_path = self._plan_path()
         if plan_path is None:
             raise InvalidSettingError("chunk is a part of a plan: give plan_path, too")
@@ -166,6 +221,12 @@ class MergeSmallFilesOperator(PlainDirectoryOperator):
             documents_location=as_exact_text("documents_location", self.documents_location),
         )
         return together([one.report.summary() for one in done], root=str(self.directory), plan_path=plan_path)
+
+    def _given_chunk(self) -> Chunk:
+        from airflow_hudi_maint.core.maintenance import Chunk
+
+        given = as_object("chunk", self.chunk)
+        return Chunk(number=as_int("chunk.number", given.get("number")), of=as_int("chunk.of", given.get("of")))
 
     def _plan_path(self) -> str | None:
         return as_exact_text("plan_path", as_result_field("plan_path", self.plan_path, field="plan_path"))

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow_hudi_maint.hooks.arguments import as_bool, as_instants, as_result_field
+from airflow_hudi_maint.hooks.execution_settings import check_same_table
 from airflow_hudi_maint.hooks.pending import resolve_settings
 from airflow_hudi_maint.operators.job import HudiJobOperator
 
@@ -67,6 +68,7 @@ class HudiResolvePendingOperator(HudiJobOperator):
         from airflow_hudi_maint.core import maintenance
 
         with self.step("Resolve pending plans") as hook:
+            check_same_table("instants", self.instants, base_path=hook.base_path)
             reported = maintenance.resolve_pending(
                 self.open(hook),
                 now=self.now(),

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_hudi_maint.hooks.arguments import as_optional_text
+from airflow_hudi_maint.hooks.arguments import as_optional_memory
 from airflow_hudi_maint.hooks.execution_settings import verify_settings
 from airflow_hudi_maint.operators.job import HudiJobOperator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from airflow.sdk import Context
+
     from airflow_hudi_maint.core.engines.base import Engine
+    from airflow_hudi_maint.core.maintenance import JobControl
     from airflow_hudi_maint.core.model.verification import VerifySettings
     from airflow_hudi_maint.hooks.hudi import HudiHook
 
@@ -62,9 +65,14 @@ class HudiRewritingOperator(HudiJobOperator):
         self.verify_files = verify_files
         self.verify_keys = verify_keys
 
+    def job(self, context: Context) -> JobControl:
+        """Say how the job is run, once the memory that it gets is an amount."""
+        as_optional_memory("driver_memory", self.driver_memory)
+        return super().job(context)
+
     def make_engine(self, hook: HudiHook) -> Engine:
         """Make the engine, with the memory that the task asks for."""
-        memory = as_optional_text("driver_memory", self.driver_memory)
+        memory = as_optional_memory("driver_memory", self.driver_memory)
         if memory is not None:
             hook.settings = replace(hook.settings, driver_memory=memory)
         return super().make_engine(hook)

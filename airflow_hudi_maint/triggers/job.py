@@ -62,7 +62,10 @@ class HudiJobTrigger(BaseTrigger):
         }
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Yield one event: ``status`` is that of the job, ``timeout`` or ``error``, with a ``message``."""
+        """Yield one event: ``status`` is that of the job, ``timeout`` or ``error``, with a ``message``.
+
+        ``blind`` says that this triggerer cannot look at the job at all, which waiting does not mend.
+        """
         handle, heard = JobHandle.from_json(self.job), time.monotonic()
         while True:
             try:
@@ -82,7 +85,7 @@ class HudiJobTrigger(BaseTrigger):
                     return
                 self.log.warning("Job %s cannot be looked at: %s", handle.job_id, error)
             except (HudiMaintError, OSError) as error:
-                yield _event(status="error", message=f"{type(error).__name__}: {error}")
+                yield _event(status="error", message=f"{type(error).__name__}: {error}", blind=True)
                 return
             await asyncio.sleep(self.poll_interval)
 

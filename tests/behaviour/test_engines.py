@@ -212,18 +212,3 @@ def test_a_driver_that_was_given_up_leaves_the_table_alone(place: Place) -> None
     assert engine.status(handle) is JobStatus.FAILED
     assert engine.report(handle) is None
     engine.close(handle)
-
-
-def test_the_python_of_a_cluster_need_not_be_this_one(place: Place) -> None:
-    """Named by a setting; one that is not there makes the driver fail, not hang."""
-    outcome = run_job(
-        place.engine("cluster", python="/nowhere/python"),
-        place.request("no-python"),
-        on_submitted=lambda _: None,
-        log=str,
-        interval_seconds=0.3,
-        timeout_seconds=60,
-    )
-    assert outcome.status is JobStatus.FAILED
-    assert outcome.report is None
-    assert "/nowhere/python" in outcome.log_tail

@@ -125,3 +125,36 @@ def test_a_prefix_within_a_table_is_refused(s3: S3Server) -> None:
 
     with pytest.raises(UnsupportedTableError, match="a Hudi table"):
         open_merge_workspace(f"{place.url}/day=1", storage_options=place.options)
+
+
+def test_a_look_at_neighbours_costs_what_they_do(s3: S3Server) -> None:
+    """Not what the directory holds: a swap looks several times, and there may be a hundred swaps in one directory."""
+    bucket = s3.new_bucket()
+    s3.put_empty(bucket, [f"lake/f{number:05}.csv" for number in range(4500)])
+    storage = Storage.open(f"s3://{bucket}/lake", storage_options=s3.storage_options)
+    wanted = [f"f{number:05}.csv" for number in range(3200, 3300)]
+
+    lists = storage.requests.lists
+    assert sorted(storage.look("", [*wanted, "f03250-merged-0.csv"])) == wanted
+    assert storage.requests.lists - lists == 1
+    assert storage.look("day=1", wanted) == {}
+    assert storage.look("", []) == {}
+    (first, last) = ("f00000.csv", "f04499.csv")
+    assert sorted(storage.look("", [last, first, "g.csv"])) == [first, last]
+
+
+def test_keys_that_no_disk_has_are_left_alone(s3: S3Server) -> None:
+    """Folder markers, keys with two slashes, and keys that differ by case or by how an accent is written."""
+    bucket = s3.new_bucket()
+    keys = ["lake/", "lake/day=1/", "lake//a.csv", "lake//b.csv", "lake/day=1//a.csv"]
+    for key in keys:
+        s3.put(f"{bucket}/{key}", b"" if key.endswith("/") else b"9\n")
+    place = Place(kind="s3", url=f"s3://{bucket}/lake", options=s3.storage_options)
+    workspace = open_merge_workspace(place.url, storage_options=place.options, log=lambda _: None)
+    names = ["A+b.csv", "a+b.csv", "\u00e9.csv", "e\u0301.csv", "a b%20.csv"]
+    for number, name in enumerate(sorted(names)):
+        workspace.storage.write_atomic(f"day=1/{name}", f"{number}\n".encode())
+    report = merge_small_files(workspace, now=NOW, settings=SETTINGS).report
+
+    assert report.files_before == len(names)
+    assert content(workspace) == b"0\n1\n2\n3\n4\n"

@@ -18,7 +18,9 @@ import pytest
 
 from airflow_hudi_maint.core.storage import local_files
 
-_OF_OS = ("scandir", "unlink", "rename", "replace", "makedirs", "fsync", "link", "rmdir")
+_OF_OS = (
+    "scandir", "lstat", "open", "chown", "chmod", "unlink", "rename", "replace", "makedirs", "fsync", "link", "rmdir",
+)  # fmt: skip
 _OF_CLIENTS = frozenset(
     ("ls", "cat_file", "pipe_file", "rm_file", "cp_file", "info", "exists", "open", "makedirs", "mv", "call_s3")
 )
@@ -82,8 +84,7 @@ def dying_on_disk(deaths: Deaths) -> Iterator[None]:
     def counted(act: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args, **options: deaths.call(act, *args, **options)
 
-    fake = SimpleNamespace(**{name: counted(getattr(os, name)) for name in _OF_OS})
-    fake.path, fake.fspath = os.path, os.fspath
+    fake = SimpleNamespace(**{**vars(os), **{name: counted(getattr(os, name)) for name in _OF_OS}})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(local_files, "os", fake)
         patch.setattr(local_files, "open", opened, raising=False)

@@ -11,6 +11,17 @@ import pytest
 from tests.spark.tables import make_table
 from tests.spark.writer import HudiWriter
 
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the long proofs unless they are asked for by name."""
+    if "proof" in config.getoption("markexpr"):
+        return
+    long = [item for item in items if item.get_closest_marker("proof")]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if not item.get_closest_marker("proof")]
+
+
 WRITES_TABLE_VERSION = {6: "0.15.0", 8: "1.0.2", 9: "1.2.0"}
 
 

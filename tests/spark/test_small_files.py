@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from airflow_hudi_maint.core import maintenance
@@ -65,7 +64,10 @@ def test_the_next_insert_does_what_was_foretold(writer_of: Callable[[int], HudiW
 
 
 def test_small_files_are_compacted_once(writer_of: Callable[[int], HudiWriter], tmp_path: Path) -> None:
-    """Each day's three small files become one by copying, with the same rows; a second run starts no Spark."""
+    """Each day's three small files become one with the same rows; a second run starts no Spark.
+
+    They are not copied: the writer's simple Bloom filters make Hudi 1.2.0 fail when it copies files.
+    """
     writer, path = writer_of(9), tmp_path / "trips"
     expected = make_table(writer, path)
     before = writer.rows(path)
@@ -81,12 +83,9 @@ def test_small_files_are_compacted_once(writer_of: Callable[[int], HudiWriter], 
     assert (Outcome.DONE, Outcome.NOTHING_TO_DO) == (compacted.outcome, again.outcome)
     assert (len(DAYS) * COMMITS, len(DAYS)) == (compacted.files_before, compacted.files_after)
     assert compacted.predicted_files_after == len(DAYS)
-    assert "copied without decoding" in compacted.message
+    assert "Bloom filters name no type" in compacted.message
     assert expected == writer.counts(path)
     assert before == writer.rows(path)
-    # Copied and not encoded again: each input's row group is there as it was.
-    copies = [pq.read_metadata(file) for file in path.glob(f"day=*/*_{compacted.instants[-1]}.parquet")]
-    assert [one.num_row_groups for one in copies] == [COMMITS] * len(DAYS)
 
 
 def test_on_merge_on_read_log_files_are_compacted_before(

@@ -106,9 +106,18 @@ FAKE_SPARK = """
             if self.name == "toByteArray": return FAKE["files"][given[0].given[0]].encode()
             return Java("", given or self.given)
 
+    class Tasks:
+        # An RDD whose tasks run here, one after the other.
+        def __init__(self, items): self.items = items
+        def flatMap(self, act): self.act = act; return self
+        def collect(self): return [row for item in self.items for row in self.act(item)]
+
     class SparkContext:
         _jvm = Java()
         _jsc = Java()
+        def addPyFile(self, path): import sys; print("addPyFile", path); sys.path.insert(1, path)
+        def setJobDescription(self, text): print("describe", text)
+        def parallelize(self, items, slices): print("parallelize", len(items), slices); return Tasks(items)
 
     class SparkSession:
         version = "3.5.9"
@@ -127,6 +136,13 @@ FAKE_SPARK = """
         def getOrCreate(self): return SparkSession()
 
     SparkSession.builder = Builder()
+"""
+FAKE_TASK = """
+    # What a task is told of itself.
+    class TaskContext:
+        @staticmethod
+        def get(): return TaskContext()
+        def taskAttemptId(self): return 7
 """
 FAKE_FUNCTIONS = """
     # Columns that are the text of what was asked for.
@@ -153,7 +169,7 @@ class Ran:
         """Run a script; ``hudi`` is what the fake answers: see its text."""
         package = tmp_path / "fake" / "pyspark" / "sql"
         package.mkdir(parents=True)
-        (package.parent / "__init__.py").touch()
+        (package.parent / "__init__.py").write_text(textwrap.dedent(FAKE_TASK), encoding="utf-8")
         (package / "__init__.py").write_text(textwrap.dedent(FAKE_SPARK), encoding="utf-8")
         (package / "functions.py").write_text(textwrap.dedent(FAKE_FUNCTIONS), encoding="utf-8")
         document = request.to_json() if isinstance(request, JobRequest) else request

@@ -19,13 +19,16 @@ from airflow_hudi_maint.core.errors import InvalidSettingError
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from airflow_hudi_maint.core.maintenance import StepReported, Workspace
     from airflow_hudi_maint.core.model.commit import PendingPlan
     from airflow_hudi_maint.core.model.plan import ClusteringSettings
+    from airflow_hudi_maint.core.planning.execution_settings import ExecutionSettings
 
 _OF_THE_DOCUMENT = ("kind", "version", "warnings")
+_OF_AN_EXECUTION = ("layout", "execution_strategy", "target_file_bytes")
+"""Settings of a properties file that Hudi reads when a plan is executed, beside when it is scheduled."""
 SCHEDULE, EXECUTE, BOTH = "schedule", "execute", "scheduleAndExecute"
 
 
@@ -41,9 +44,9 @@ def cluster(args: Namespace) -> ExitCode:
     if mode == SCHEDULE:
         reported = _schedule(args, workspace, settings=_settings(fields))
     elif mode == EXECUTE:
-        reported = _execute(workspace, instant=args.instant_time)
+        reported = _execute(workspace, instant=args.instant_time, fields=fields)
     else:
-        reported = _schedule_and_execute(args, workspace, settings=_settings(fields))
+        reported = _schedule_and_execute(args, workspace, fields=fields)
     return _print(args, reported)
 
 
@@ -134,37 +137,73 @@ def _schedule(args: Namespace, workspace: Workspace, *, settings: ClusteringSett
     return maintenance.schedule_clustering(workspace, now=now(), settings=settings, job=job, partitions=args.partition)
 
 
-def _execute(workspace: Workspace, *, instant: str | None) -> StepReported:
+def _execute(workspace: Workspace, *, instant: str | None, fields: Mapping[str, Any]) -> StepReported:
     """Execute this plan, or the earliest that is pending, whoever made it, as Hudi's job does."""
     from airflow_hudi_maint.core import maintenance
 
-    pending = [one.instant.requested_time for one in _clusterings(workspace)]
-    instants = [instant] if instant else pending[:1]
-    return maintenance.execute_clustering(workspace, now=now(), job=maintenance.JobControl(), instants=instants)
+    pending = _clusterings(workspace)
+    plans = [one for one in pending if one.instant.requested_time == instant] if instant else pending[:1]
+    return maintenance.execute_clustering(
+        workspace,
+        now=now(),
+        job=maintenance.JobControl(),
+        instants=[instant] if instant else [one.instant.requested_time for one in plans],
+        settings=_executing(fields, plans=plans),
+    )
 
 
-def _schedule_and_execute(args: Namespace, workspace: Workspace, *, settings: ClusteringSettings) -> StepReported:
+def _executing(fields: Mapping[str, Any], *, plans: Sequence[PendingPlan]) -> ExecutionSettings:
+    """What an execution takes of the properties, as Hudi's job does: layout, strategy and target, not the sort columns.
+
+    Hudi sorts by the columns of the plan, whatever the properties say then; that they say another thing is warned of.
+    """
+    from airflow_hudi_maint.core.planning.execution_settings import ExecutionSettings, sort_columns_of
+
+    asked = fields.get("sort_columns")
+    for plan in plans:
+        planned = sort_columns_of(plan)
+        if asked is not None and asked != planned:
+            said = ", ".join(planned) or "no column"
+            say_warning(
+                f"clustering plan {plan.instant.requested_time} sorts by {said}, as it was scheduled; the sort columns "
+                f"{', '.join(asked) or '(none)'} count when a plan is scheduled"
+            )
+    chosen = {name: fields.get(name) for name in _OF_AN_EXECUTION}
+    if not all(map(sort_columns_of, plans)):
+        chosen["layout"] = None  # without a column there is nothing to lay out, and Hudi does not ask for it
+    return ExecutionSettings(**chosen)
+
+
+def _schedule_and_execute(args: Namespace, workspace: Workspace, *, fields: Mapping[str, Any]) -> StepReported:
     from airflow_hudi_maint.core import maintenance
     from airflow_hudi_maint.core.maintenance.cluster import cluster as cluster_at_once
     from airflow_hudi_maint.core.model.instant import State
 
-    inflight = [one.instant for one in _clusterings(workspace) if one.instant.state is State.INFLIGHT]
+    inflight = [one for one in _clusterings(workspace) if one.instant.state is State.INFLIGHT]
     if args.retry_last_failed_clustering_job and inflight:
-        return _retry(workspace, instant=inflight[-1].requested_time, after_ms=args.job_max_processing_time_ms)
+        after = timedelta(milliseconds=args.job_max_processing_time_ms)
+        return _retry(workspace, plan=inflight[-1], after=after, fields=fields)
     return cluster_at_once(
-        workspace, now=now(), settings=settings, job=maintenance.JobControl(), partitions=args.partition
+        workspace, now=now(), settings=_settings(fields), job=maintenance.JobControl(), partitions=args.partition
     )
 
 
-def _retry(workspace: Workspace, *, instant: str, after_ms: int) -> StepReported:
+def _retry(
+    workspace: Workspace, *, plan: PendingPlan, after: timedelta, fields: Mapping[str, Any]
+) -> StepReported:
     """Execute a clustering again that died, in place of planning another: Hudi rolls back what it left first."""
     from airflow_hudi_maint.core import maintenance
     from airflow_hudi_maint.core.model.pending_care import ResolveAction
     from airflow_hudi_maint.core.planning.pending_care import ResolveSettings
 
-    settings = ResolveSettings(action=ResolveAction.FINISH, older_than=timedelta(milliseconds=after_ms), any_owner=True)
-    job = maintenance.JobControl()
-    return maintenance.resolve_pending(workspace, now=now(), settings=settings, job=job, instants=[instant])
+    return maintenance.resolve_pending(
+        workspace,
+        now=now(),
+        settings=ResolveSettings(action=ResolveAction.FINISH, older_than=after, any_owner=True),
+        job=maintenance.JobControl(),
+        instants=[plan.instant.requested_time],
+        execution=_executing(fields, plans=[plan]),
+    )
 
 
 def _clusterings(workspace: Workspace) -> list[PendingPlan]:

@@ -200,7 +200,7 @@ class ClusterEngine:
             exchange.delete(f"{job[1]}/{name}")
 
     def _running(self, job_id: str, folder: str) -> str | None:
-        """Return the id by which a job that runs can be ended: its own, or where that is forgotten its application's."""
+        """Return by which id a job that runs can be ended: its own, or its application's where that is forgotten."""
         state = self.manager.state(job_id)
         if state is JobStatus.LOST:
             return self.manager.find(_application_name(folder))

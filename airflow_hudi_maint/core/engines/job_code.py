@@ -18,7 +18,8 @@ from airflow_hudi_maint.core.errors import InvalidSettingError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-JOBS = Path(__file__).resolve().parents[2] / "jobs"
+_PACKAGE = Path(__file__).resolve().parents[2]
+JOBS = _PACKAGE / "jobs"
 START_SCRIPT = "run_job.py"
 
 PAYLOAD_VARIABLE = "AIRFLOW_HUDI_MAINT_SECRET_JOB_"
@@ -27,6 +28,7 @@ PAYLOAD_VARIABLE = "AIRFLOW_HUDI_MAINT_SECRET_JOB_"
 _VARIABLE_CHARACTERS = 96 * 1024  # Linux takes 128 KiB for one variable, name and all.
 _MOST_VARIABLES = 10
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+_IN_TASKS = ("merging", "model", "planning", "storage")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,27 @@ def packed_jobs(folder: Path = JOBS) -> JobCode:
         ):
             archive.writestr(zipfile.ZipInfo(name, date_time=_EPOCH), content)
     return JobCode(archive=data.getvalue(), script=script, digest=hashlib.sha256(data.getvalue()).hexdigest()[:16])
+
+
+@cache
+def packed_core(package: Path = _PACKAGE) -> bytes:
+    """Pack the common core, for the one job whose tasks use it, as an archive that Python imports from.
+
+    Without engines, reports and use cases, which need what a task has not. The same code makes the same bytes.
+    """
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        core = package / "core"
+        folders = (core / name for name in _IN_TASKS)
+        for path in (
+            package / "__init__.py",
+            *core.glob("*.py"),
+            *(one for folder in folders for one in sorted(folder.rglob("*.py"))),
+        ):
+            name = f"{package.name}/{path.relative_to(package).as_posix()}"
+            entry = zipfile.ZipInfo(name, date_time=_EPOCH)
+            archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return data.getvalue()
 
 
 def payload_variables(payload: Mapping[str, object]) -> dict[str, str]:

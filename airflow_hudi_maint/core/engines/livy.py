@@ -184,9 +184,10 @@ def livy_engine(
 def _refuse_secrets(submission: Submission, request: object) -> None:
     secret = submission.payload.get("settings")
     names = sorted(secret) if isinstance(secret, Mapping) else []
-    options = request.get("write_options") if isinstance(request, Mapping) else None
-    if isinstance(options, Mapping):
-        names += sorted(name for name, value in options.items() if any(secrets_in({name: value})))
+    for field in ("write_options", "storage_options"):
+        options = request.get(field) if isinstance(request, Mapping) else None
+        if isinstance(options, Mapping):
+            names += sorted(name for name, value in options.items() if any(secrets_in({name: value})))
     if names:
         raise InvalidSettingError(
             f"Livy would show {', '.join(names)} on its server's command line or on the table's storage: give the "

@@ -197,7 +197,11 @@ class SparkSubmitEngine:
 
     @cached_property
     def _spark(self) -> PysparkInstallation:
-        return spark_at(self.spark_home) if self.spark_home else find_pyspark(self.python or sys.executable)
+        if self.spark_home:
+            return spark_at(self.spark_home)
+        # In cluster mode ``python`` is the cluster's and need not be on this machine.
+        here = None if self.outlives else self.python
+        return find_pyspark(here or sys.executable)
 
     @property
     def _binary(self) -> str:

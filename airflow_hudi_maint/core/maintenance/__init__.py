@@ -31,6 +31,7 @@ from airflow_hudi_maint.core.maintenance.merge_planning import (
     small_file_counts,
 )
 from airflow_hudi_maint.core.maintenance.merge_workspace import MergeWorkspace, open_merge_workspace
+from airflow_hudi_maint.core.maintenance.merge_writers import SparkMerging
 from airflow_hudi_maint.core.maintenance.merging import (
     MergeReported,
     current_files,
@@ -76,6 +77,7 @@ __all__ = [
     "PlannedMerge",
     "PolicyReplay",
     "SmallFileSettings",
+    "SparkMerging",
     "StepReported",
     "Workspace",
     "WrittenReport",

@@ -69,6 +69,14 @@ def attach(workspace: Workspace, engine: Engine, *, job: JobControl) -> bool:
     return True
 
 
+def end_previous(engine: Engine, handle: JobHandle, *, log: Callable[[str], None]) -> None:
+    """End the job of an earlier try, if it still runs, and remove what it left on the engine's side."""
+    if engine.status(handle) is JobStatus.RUNNING:
+        log(f"An earlier try left job {handle.job_id} running: ending it before this one starts")
+    engine.kill(handle)
+    engine.close(handle)
+
+
 def run_or_defer(
     workspace: Workspace, engine: Engine, request: JobRequest, *, job: JobControl, probe: Callable[[], str] | None
 ) -> JobOutcome:

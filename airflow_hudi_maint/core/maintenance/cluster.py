@@ -13,6 +13,7 @@ from airflow_hudi_maint.core.maintenance.execution import execute_clustering
 from airflow_hudi_maint.core.maintenance.native_scheduling import NativeScheduling
 from airflow_hudi_maint.core.maintenance.ownership import (
     comes_from,
+    executed_by,
     forget_asked,
     overlaps,
     record_asked,
@@ -80,7 +81,7 @@ def cluster(  # noqa: PLR0913 what scheduling and executing take
     run = _Clustering(
         workspace=workspace, now=now, job=job, scheduler=scheduler, owner=owner, execution=execution, verify=verify
     )
-    if retried and job.plan_path and (begun := run.begun(job.plan_path)):
+    if retried and (begun := run.begun()):
         return run.execute(begun, plan_path=job.plan_path)
     ours = plans_of_ours(workspace, owner=owner, now=now, dry_run=dry_run)
     if not dry_run:
@@ -113,8 +114,13 @@ class _Clustering:
     execution: ExecutionSettings
     verify: VerifySettings
 
-    def begun(self, plan_path: str) -> tuple[str, ...]:
-        """The instants, pending or completed, that an earlier, ended try made of a plan of ours.
+    def begun(self) -> tuple[str, ...]:
+        """The instants, pending or completed, that an earlier, ended try executed or made of its plan."""
+        made = self._made_of(self.job.plan_path) if self.job.plan_path else ()
+        return tuple(sorted({*executed_by(self.workspace, self.job.previous), *made}))
+
+    def _made_of(self, plan_path: str) -> tuple[str, ...]:
+        """The instants that are what Hudi makes of a plan of ours.
 
         By what they hold, and by their absence when that plan was made: what died in the middle left no note.
         """

@@ -10,6 +10,8 @@ from airflow_hudi_maint.core.errors import BundleError, CorruptTableError, Inval
 from airflow_hudi_maint.core.model.instant import known_moment
 from airflow_hudi_maint.core.model.plan import ClusteringPlan, ClusteringSettings, ExecutionStrategy, Layout
 from airflow_hudi_maint.core.model.units import counted, human_count, human_duration
+from airflow_hudi_maint.core.planning.small_file_copying import copying_fault
+from airflow_hudi_maint.core.storage.copied_files import copied_files
 from airflow_hudi_maint.core.storage.footer_statistics import facts_of
 from airflow_hudi_maint.core.storage.schema import META_COLUMNS, table_schema
 
@@ -82,6 +84,21 @@ def check_execution_strategy(settings: ClusteringSettings, *, version: tuple[int
         )
 
 
+def check_copying(workspace: Workspace, paths: Sequence[str], *, advice: str) -> None:
+    """Raise InvalidSettingError where a binary copy of these base files would end in an error of Hudi's.
+
+    Reads at most :data:`MAX_FOOTERS` footers. ``advice`` ends the message.
+    """
+    if workspace.table.config.is_merge_on_read:
+        return  # Hudi encodes them
+    fault = copying_fault(copied_files(workspace.table.storage, paths=_spread(paths, count=MAX_FOOTERS)))
+    if fault is not None:
+        raise InvalidSettingError(
+            f"execution_strategy={ExecutionStrategy.BINARY_COPY} would fail on {counted(len(paths), 'file')} of "
+            f"{workspace.table.base_path}, such as {paths[0]}: {fault} (a null pointer in 1.2.0). {advice}"
+        )
+
+
 def keeps_lone_groups(version: tuple[int, int, int] | None) -> bool:
     """Whether a release packs as Hudi did before 1.2."""
     return version is not None and version < _DROPS_LONE_GROUPS_SINCE
@@ -119,14 +136,19 @@ def _blocked_archival(workspace: Workspace, *, view: TableView, now: datetime) -
     )
 
 
-def _null_counts(workspace: Workspace, plan: ClusteringPlan) -> Iterator[str]:
-    paths = [
+def base_files_of(plan: ClusteringPlan) -> list[str]:
+    """The base files that a plan rewrites, relative to the base path."""
+    return [
         f"{group.partition_path}/{one.base_file_name}" if group.partition_path else one.base_file_name
         for entry in plan.chosen
         for group in entry.groups
         for one in group.inputs
         if one.base_file_name
     ]
+
+
+def _null_counts(workspace: Workspace, plan: ClusteringPlan) -> Iterator[str]:
+    paths = base_files_of(plan)
     looked_at = _spread(paths, count=MAX_FOOTERS)
     try:
         read = [one for one in facts_of(workspace.table.storage, paths=looked_at) if one is not None]

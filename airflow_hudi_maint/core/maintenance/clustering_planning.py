@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
 from airflow_hudi_maint.core.maintenance.clustering_checks import (
+    base_files_of,
+    check_copying,
     check_execution_strategy,
     check_format,
     check_sort_columns,
@@ -58,8 +60,8 @@ def plan_clustering(
     ``strategy`` is the name of one of ours or the import path of a class, made with ``strategy_options``.
 
     Raises UnknownColumnError for a sort column, and UnknownPartitionError for a partition, that the table lacks;
-    InvalidSettingError for a strategy or an option that there is not and a column that Hudi does not sort by; and
-    BundleError for an execution strategy that the bundle lacks.
+    InvalidSettingError for a strategy or an option that there is not, a column that Hudi does not sort by, and files that
+    Hudi fails to copy; and BundleError for an execution strategy that the bundle lacks.
     """
     chosen = load_strategy(strategy, strategy_options or {})
     asked = _Asked(strategy=chosen, name=strategy, options=_json(strategy_options or {}))
@@ -131,6 +133,8 @@ def _plan(
     selecting = asked.selecting(workspace, slices, settings, timeline=timeline, now=now)
     basis = workspace.basis(watermark_of(timeline), now=now)
     plan = planner(slices, settings, basis=basis, partitions=partitions, selecting=selecting)
+    if plan.chosen and settings.execution_strategy is ExecutionStrategy.BINARY_COPY:
+        check_copying(workspace, base_files_of(plan), advice=f"Take {ExecutionStrategy.SORT_AND_SIZE}")
     warnings = tuple(warnings_of(workspace, plan, view=view, now=now))
     plan = replace(plan, warnings=(*plan.warnings, *warnings))
     path = workspace.documents.write_kept(

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.core.errors import PendingActionError, PlanOutdatedError, UnknownInstantError, VerificationError
+from airflow_hudi_maint.core.maintenance.claims import claimed
 from airflow_hudi_maint.core.maintenance.compaction import NO_LOG_FILES
 from airflow_hudi_maint.core.maintenance.compaction_planning import pending_compactions, pending_compactions_of_ours
 from airflow_hudi_maint.core.maintenance.ownership import (
     executed_by,
     executing_job,
     is_executed_by_us,
+    record_end,
     record_execution,
 )
 from airflow_hudi_maint.core.maintenance.pending import change_of_inputs
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 def execute_compaction(
     workspace: Workspace,
     *,
-    now: datetime,  # noqa: ARG001 every use case has it; nothing here depends on it
+    now: datetime,
     job: JobControl,
     instants: Sequence[str] = (),
 ) -> StepReported:
@@ -61,7 +63,7 @@ def execute_compaction(
     # A try that died, or was deferred, over the job of an unnamed plan goes on with that plan and takes no other.
     begun = executed_by(workspace, job.previous)
     wanted = tuple(dict.fromkeys(instants)) or begun or tuple(plan.instant.requested_time for plan in ours[:1])
-    run = _Execution(workspace=workspace, timeline=timeline, wanted=wanted)
+    run = _Execution(workspace=workspace, now=now, timeline=timeline, wanted=wanted)
     if not wanted:
         reason = "no compaction plan of ours is pending" if workspace.table.config.is_merge_on_read else NO_LOG_FILES
         return run.report(Outcome.NOTHING_TO_DO, f"Nothing to execute: {reason}")
@@ -76,6 +78,7 @@ class _Execution:
     """One execution of named instants, seen from the timeline before it."""
 
     workspace: Workspace
+    now: datetime
     timeline: Timeline
     wanted: tuple[str, ...]
 
@@ -107,6 +110,7 @@ class _Execution:
             completed=lambda fresh: set(names) <= self._completed(fresh).keys(),
             ignore=names,
             totals=JobTotals(files=len(inputs), bytes=size),
+            on_ended=lambda: record_end(self.workspace, plans),
         )
 
         def on_submitted(handle: JobHandle) -> None:
@@ -114,10 +118,11 @@ class _Execution:
             for plan in plans:
                 record_execution(self.workspace, plan, job=handle)
 
-        for plan in plans:
-            record_execution(self.workspace, plan, job=None)
-        noted = replace(job, on_submitted=on_submitted)
-        outcome, warnings = run_step_job(self.workspace, step_job, timeline=self.timeline, job=noted)
+        with claimed(self.workspace, plans, by=job.application_name, now=self.now):
+            for plan in plans:
+                record_execution(self.workspace, plan, job=None)
+            noted = replace(job, on_submitted=on_submitted)
+            outcome, warnings = run_step_job(self.workspace, step_job, timeline=self.timeline, job=noted)
         self._verify(plans)
         logs = sum(len(one.log_files) for one in inputs)
         return self.finished(

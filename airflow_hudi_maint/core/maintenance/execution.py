@@ -6,8 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from airflow_hudi_maint.core.maintenance.claims import claimed
+from airflow_hudi_maint.core.maintenance.clustering_checks import check_copying
 from airflow_hudi_maint.core.maintenance.execution_checks import check_not_running, checked_inputs, pending_plans_of
-from airflow_hudi_maint.core.maintenance.ownership import pending_of_ours, record_execution, settings_of
+from airflow_hudi_maint.core.maintenance.ownership import (
+    executed_by,
+    pending_of_ours,
+    record_end,
+    record_execution,
+    settings_of,
+)
 from airflow_hudi_maint.core.maintenance.rewrite_report import (
     Rewrite,
     completed_clusterings,
@@ -24,6 +32,7 @@ from airflow_hudi_maint.core.maintenance.steps import (
 from airflow_hudi_maint.core.maintenance.verification import METADATA_PARTITIONS_KEY
 from airflow_hudi_maint.core.model.commit import PendingPlan
 from airflow_hudi_maint.core.model.job import JobHandle, JobKind, JobTotals
+from airflow_hudi_maint.core.model.plan import ExecutionStrategy
 from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
 from airflow_hudi_maint.core.model.units import counted, human_bytes, human_seconds
 from airflow_hudi_maint.core.model.verification import VerifySettings
@@ -46,7 +55,7 @@ _BY_DEFAULT = VerifySettings()
 def execute_clustering(
     workspace: Workspace,
     *,
-    now: datetime,  # noqa: ARG001 every use case has it; nothing here depends on it
+    now: datetime,
     job: JobControl,
     instants: Sequence[str] = (),
     settings: ExecutionSettings = _AS_PLANNED,
@@ -63,8 +72,12 @@ def execute_clustering(
     """
     settle_previous(workspace, job)
     timeline = workspace.table.timeline()
-    wanted = tuple(dict.fromkeys(instants)) or oldest_of_ours(workspace, timeline)
-    run = _Execution(workspace=workspace, timeline=timeline, wanted=wanted, settings=settings, verify=verify)
+    # A try that died, or was deferred, over the job of an unnamed plan goes on with that plan and takes no other.
+    begun = executed_by(workspace, job.previous)
+    wanted = tuple(dict.fromkeys(instants)) or begun or oldest_of_ours(workspace, timeline)
+    run = _Execution(
+        workspace=workspace, now=now, timeline=timeline, wanted=wanted, settings=settings, verify=verify
+    )
     if not wanted:
         return run.nothing("No clustering plan of ours is pending")
     plans = run.pending_plans()
@@ -83,6 +96,7 @@ class _Execution:
     """One execution of named instants, seen from the timeline before it."""
 
     workspace: Workspace
+    now: datetime
     timeline: Timeline
     wanted: tuple[str, ...]
     settings: ExecutionSettings
@@ -102,14 +116,16 @@ class _Execution:
         # By directory, whatever the table has: what decides on a rewrite rests on what lies there.
         view = table.view(self.timeline, partitions=partitions, listing="directory")
         inputs = checked_inputs(view, plans)
+        self._check_copying(plans, rewrites=rewrites)
         size = sum(one.total_bytes for one in inputs)
         prediction = self._predict(size)
-        outcome, warnings = run_step_job(
-            self.workspace,
-            self._step_job(plans, inputs=inputs, rewrites=rewrites),
-            timeline=self.timeline,
-            job=self._noting(plans, job=job),
-        )
+        with claimed(self.workspace, plans, by=job.application_name, now=self.now):
+            outcome, warnings = run_step_job(
+                self.workspace,
+                self._step_job(plans, inputs=inputs, rewrites=rewrites),
+                timeline=self.timeline,
+                job=self._noting(plans, job=job),
+            )
         names = tuple(plan.instant.requested_time for plan in plans)
         return self.finished(
             Outcome.DONE,
@@ -170,6 +186,18 @@ class _Execution:
             for plan in plans
         }
 
+    def _check_copying(self, plans: Sequence[PendingPlan], *, rewrites: dict[str, PlannedRewrite]) -> None:
+        for plan in plans:
+            instant = plan.instant.requested_time
+            if rewrites[instant].execution_class == ExecutionStrategy.BINARY_COPY.class_name:
+                paths = [
+                    f"{one.partition_path}/{one.base_file_name}" if one.partition_path else one.base_file_name
+                    for one in plan.inputs
+                    if one.base_file_name
+                ]
+                advice = f"Roll clustering plan {instant} back and schedule with {ExecutionStrategy.SORT_AND_SIZE}"
+                check_copying(self.workspace, paths, advice=advice)
+
     def _predict(self, size: int) -> Prediction | None:
         found = predicted(self.workspace, input_bytes=size)
         if found is not None:
@@ -195,6 +223,7 @@ class _Execution:
             ignore=names,
             totals=JobTotals(files=len(inputs), bytes=size),
             probe=progress.describe,
+            on_ended=lambda: record_end(self.workspace, plans),
         )
 
     def _noting(self, plans: Sequence[PendingPlan], *, job: JobControl) -> JobControl:

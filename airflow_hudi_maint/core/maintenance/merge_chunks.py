@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
+from airflow_hudi_maint.core.maintenance.merge_neighbours import has_work
 from airflow_hudi_maint.core.maintenance.merge_planning import read_merge_plan
 from airflow_hudi_maint.core.maintenance.merge_workspace import MergeWorkspace, open_merge_workspace
 from airflow_hudi_maint.core.maintenance.merging import MergeReported, merge_small_files
@@ -15,7 +16,7 @@ from airflow_hudi_maint.core.model.merge_plan import MergePlan, PlannedDirectory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """Every ``of``-th directory of a plan that has something to merge, beginning with ``number``, from 0."""
+    """Every ``of``-th directory of a plan that has something to do, beginning with ``number``, from 0."""
 
     number: int
     of: int
@@ -26,10 +27,10 @@ class Chunk:
 
 
 def chunks_of(plan: MergePlan, *, directories_per_chunk: int) -> tuple[Chunk, ...]:
-    """Split the directories of a plan that have something to merge; none gives no chunk."""
+    """Split the directories of a plan that have something to merge or to tidy up; none gives no chunk."""
     if directories_per_chunk < 1:
         raise InvalidSettingError(f"directories_per_chunk={directories_per_chunk} is too small; expected at least 1")
-    count = -(-sum(1 for one in plan.directories if one.groups) // directories_per_chunk)
+    count = -(-sum(1 for one in plan.directories if has_work(one)) // directories_per_chunk)
     return tuple(Chunk(number=number, of=count) for number in range(count))
 
 
@@ -42,7 +43,7 @@ def merge_chunk(
     side by side on different machines. Raises as :func:`merge_small_files` does, for the first directory that fails.
     """
     plan = read_merge_plan(workspace, plan_path)
-    wanted = [one for one in plan.directories if one.groups][chunk.number :: chunk.of]
+    wanted = [one for one in plan.directories if has_work(one)][chunk.number :: chunk.of]
     for directory in wanted:
         part = open_merge_workspace(
             workspace.storage.join(directory.path) if directory.path else workspace.root,

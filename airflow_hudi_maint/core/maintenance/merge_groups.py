@@ -7,15 +7,16 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 from airflow_hudi_maint.core.errors import HudiMaintError, PlanOutdatedError
 from airflow_hudi_maint.core.maintenance.merge_workspace import MergeWorkspace
+from airflow_hudi_maint.core.maintenance.merge_writers import GroupWriter
+from airflow_hudi_maint.core.merging.group_writing import verify_group
 from airflow_hudi_maint.core.model.merge_plan import InputFile, MergeGroup
 from airflow_hudi_maint.core.model.merge_report import MergedGroup
-from airflow_hudi_maint.core.model.merge_settings import FileFormat, MergeSettings
+from airflow_hudi_maint.core.model.merge_settings import MergeSettings
 from airflow_hudi_maint.core.model.units import counted, human_bytes, human_seconds
-from airflow_hudi_maint.core.storage.merge_journal import STAGING_FOLDER, Swap, SwapFile, trash_folder
+from airflow_hudi_maint.core.storage.merge_journal import Swap, SwapFile, trash_folder
 from airflow_hudi_maint.core.storage.merge_lease import Lease
 from airflow_hudi_maint.core.storage.merge_swap import begin, finish
 
@@ -28,11 +29,21 @@ class GroupMerger:
 
     workspace: MergeWorkspace
     settings: MergeSettings
+    writer: GroupWriter
     lease: Lease
     run: str
     stop: threading.Event = field(default_factory=threading.Event)
 
     def merge(self, group: MergeGroup, *, number: int) -> MergedGroup:
+        """Merge a group and put its inputs aside; see :meth:`_merge` for the errors."""
+        try:
+            return self._merge(group, number=number)
+        except FileNotFoundError as error:
+            self.lease.check()  # whoever took over deleted what was staged
+            self._check_unchanged(group)
+            raise PlanOutdatedError(f"{error}, and was there a moment ago; run again") from error
+
+    def _merge(self, group: MergeGroup, *, number: int) -> MergedGroup:
         """Merge a group and put its inputs aside.
 
         Raises PlanOutdatedError when an input changed, grew or is gone, or too few can be read; UnreadableFileError,
@@ -40,12 +51,13 @@ class GroupMerger:
         """
         started = time.monotonic()
         storage = self.workspace.storage
-        staged = f"{STAGING_FOLDER}/{self.run}-{number:06}.staged"
+        staged = self.writer.staged_path(number)
         self._check_unchanged(group)
         try:
-            merged = self._write(group, staged)
+            merged = self.writer.write(group, number=number)
             inputs = self._read_ones(group, skipped=merged.skipped)
-            self._verify(group, staged, merged=merged, inputs=inputs)
+            verify_group(storage, group, staged, written=merged, inputs=inputs)
+            storage.permit_as(staged, [group.path_of(one.name) for one in inputs])
             self._check_unchanged(group)
             self.lease.check()
         except BaseException:
@@ -76,6 +88,14 @@ class GroupMerger:
         )
         return done
 
+    def is_due(self, group: MergeGroup) -> bool:
+        """Whether every input still is as it was planned; :meth:`merge` says why not."""
+        try:
+            self._check_unchanged(group)
+        except PlanOutdatedError:
+            return False
+        return True
+
     def _read_ones(self, group: MergeGroup, *, skipped: Sequence[str]) -> list[InputFile]:
         inputs = [one for one in group.inputs if group.path_of(one.name) not in skipped]
         if len(inputs) < _FEWEST:
@@ -86,10 +106,7 @@ class GroupMerger:
     def _check_unchanged(self, group: MergeGroup) -> None:
         """Raise PlanOutdatedError unless every input is there, with the size and the time that it was planned with."""
         storage = self.workspace.storage
-        try:
-            here = {entry.name: entry for entry in storage.list_own(group.directory)[0]}
-        except FileNotFoundError:
-            here = {}
+        here = storage.look(group.directory, [group.output_name, *(one.name for one in group.inputs)])
         for one in group.inputs:
             entry = here.get(one.name)
             path = storage.join(group.path_of(one.name))
@@ -102,39 +119,6 @@ class GroupMerger:
                 )
         if group.output_name in here:
             raise PlanOutdatedError(f"{storage.join(group.output_path)} is there already; plan again")
-
-    def _write(self, group: MergeGroup, staged: str) -> Any:  # noqa: ANN401 one of the engines' results
-        storage, log = self.workspace.storage, self.workspace.log
-        inputs = [(group.path_of(one.name), one.bytes) for one in group.inputs]
-        on_unreadable = self.settings.on_unreadable
-        if group.kind.format is FileFormat.PARQUET:
-            from airflow_hudi_maint.core.merging.parquet import ParquetMergeSettings, merge_parquet
-
-            parquet = ParquetMergeSettings(on_unreadable=on_unreadable)
-            return merge_parquet(storage, inputs=[path for path, _ in inputs], output=staged, settings=parquet, log=log)
-        if group.kind.format is FileFormat.ORC:
-            from airflow_hudi_maint.core.merging.orc import merge_orc
-
-            return merge_orc(storage, inputs=inputs, output=staged, on_unreadable=on_unreadable, log=log)
-        from airflow_hudi_maint.core.merging.text import merge_text
-        from airflow_hudi_maint.core.merging.text_scan import TextRules
-
-        rules = TextRules.of(self.settings, format_=group.kind.format, detected=dict(group.detected))
-        return merge_text(
-            storage, inputs=inputs, output=staged, kind=group.kind, rules=rules, on_unreadable=on_unreadable, log=log
-        )
-
-    def _verify(self, group: MergeGroup, staged: str, *, merged: Any, inputs: Sequence[InputFile]) -> None:  # noqa: ANN401
-        from airflow_hudi_maint.core.merging import verification
-
-        storage = self.workspace.storage
-        paths = [(group.path_of(one.name), one.bytes) for one in inputs]
-        if group.kind.format is FileFormat.PARQUET:
-            verification.verify_parquet(storage, staged, inputs=[path for path, _ in paths])
-        elif group.kind.format is FileFormat.ORC:
-            verification.verify_orc(storage, staged, size=merged.bytes, inputs=paths)
-        else:
-            verification.verify_text(storage, staged, merged=merged, codec=group.kind.codec)
 
     def _swap(self, group: MergeGroup, staged: str, *, number: int, size: int, inputs: Sequence[InputFile]) -> float:
         folder = trash_folder(self.run)

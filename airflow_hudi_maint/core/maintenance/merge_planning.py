@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from airflow_hudi_maint.core.errors import InvalidSettingError, UnreadableFileError
+from airflow_hudi_maint.core.maintenance.merge_neighbours import is_untidy
 from airflow_hudi_maint.core.maintenance.merge_workspace import MergeWorkspace
 from airflow_hudi_maint.core.model.merge_plan import LeftAlone, MergeGroup, MergePlan, PlannedDirectory
 from airflow_hudi_maint.core.model.merge_report import SmallFileCounts
@@ -38,8 +41,29 @@ def plan_merge(workspace: MergeWorkspace, *, now: datetime, settings: MergeSetti
     Raises UnsupportedTableError when the directory is a table; a table below it is left alone by name.
     """
     settings = settings or MergeSettings()
+    with _without_collector(workspace):
+        return _plan(workspace, now=now, settings=settings)
+
+
+@contextmanager
+def _without_collector(workspace: MergeWorkspace) -> Iterator[None]:
+    """Keep Python from searching the growing plan for cycles, which it has none of: a third of the time of a plan.
+
+    On a disk alone, where this takes seconds; clients of remote storage leave cycles behind, for minutes.
+    """
+    if not (workspace.storage.is_local and gc.isenabled()):
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _plan(workspace: MergeWorkspace, *, now: datetime, settings: MergeSettings) -> PlannedMerge:
     folders = walk(workspace.storage, recursive=settings.recursive)
-    planned = [_planned(folder, settings=settings, now=now) for folder in folders]
+    planned = [_planned(workspace, folder, settings=settings, now=now) for folder in folders]
     directories = within_limits(planned, settings=settings)
     warnings: list[str] = []
     if any(group.kind.format is FileFormat.CSV for one in directories for group in one.groups):
@@ -106,10 +130,14 @@ def describe_plan(plan: MergePlan) -> str:
     )
 
 
-def _planned(folder: PlainFolder, *, settings: MergeSettings, now: datetime) -> PlannedDirectory:
+def _planned(
+    workspace: MergeWorkspace, folder: PlainFolder, *, settings: MergeSettings, now: datetime
+) -> PlannedDirectory:
     if folder.refusal:
         return PlannedDirectory(path=folder.path, reason=folder.refusal)
     planned = plan_directory(folder.path, entries=folder.entries, links=folder.links, settings=settings, now=now)
+    if is_untidy(workspace.storage, folder, now=now, trash_days=settings.trash_days):
+        planned = replace(planned, is_untidy=True)
     return planned if planned.groups else replace(planned, reason="nothing to merge")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,23 +14,22 @@ from airflow_hudi_maint.core.errors import (
     PendingActionError,
     PlanOutdatedError,
     SchemaConflictError,
-    StorageAccessError,
-    StorageError,
 )
 from airflow_hudi_maint.core.maintenance.merge_groups import GroupMerger
+from airflow_hudi_maint.core.maintenance.merge_neighbours import has_work, refuse_neighbours, swaps_over, tidy
 from airflow_hudi_maint.core.maintenance.merge_planning import PlannedMerge, plan_merge, read_merge_plan
 from airflow_hudi_maint.core.maintenance.merge_workspace import MergeWorkspace
-from airflow_hudi_maint.core.model.merge_plan import MergeGroup, MergePlan
+from airflow_hudi_maint.core.maintenance.merge_writers import SparkMerging, writer_for
+from airflow_hudi_maint.core.model.merge_plan import MergePlan
 from airflow_hudi_maint.core.model.merge_report import MergedGroup, MergeReport
 from airflow_hudi_maint.core.model.merge_settings import MergeSettings
 from airflow_hudi_maint.core.model.report import Outcome
 from airflow_hudi_maint.core.model.units import counted, human_bytes
+from airflow_hudi_maint.core.planning.merge_kinds import is_hidden
 from airflow_hudi_maint.core.storage import merge_trash
-from airflow_hudi_maint.core.storage.filesystem import Storage
-from airflow_hudi_maint.core.storage.merge_journal import current_names, open_swaps
-from airflow_hudi_maint.core.storage.merge_lease import Lease, holding_lease, live_holder
+from airflow_hudi_maint.core.storage.merge_journal import current_names
+from airflow_hudi_maint.core.storage.merge_lease import Lease, holding_lease
 from airflow_hudi_maint.core.storage.merge_swap import has_leftovers, recover
-from airflow_hudi_maint.core.storage.plain_directory import parents_of
 
 _LOOKS = 5
 
@@ -51,13 +49,15 @@ def merge_small_files(
     settings: MergeSettings | None = None,
     plan_path: str | None = None,
     dry_run: bool = False,
+    spark: SparkMerging | None = None,
 ) -> MergeReported:
     """Carry out a plan, or plan and carry that out, and report.
 
     First what an earlier run left is finished or rolled back, and trash that is past its days is deleted. Each group is
     written beside, verified, and swapped by a journal: see ``docs/merging.md``. A group whose inputs changed since the
     plan is left alone with a warning. A second run finds nothing to do and writes nothing. ``settings`` go with a new
-    plan; one that is given has its own.
+    plan; one that is given has its own. ``spark`` has one Spark job write the files of the whole plan; all else is done
+    here, and where nothing is to be written no job is started.
 
     Raises PendingActionError when another live run works on this directory, one above or one below, and the first error
     of a group (UnreadableFileError, SchemaConflictError, VerificationError, StorageError) after what was already
@@ -69,9 +69,12 @@ def merge_small_files(
     if dry_run:
         planned = _planned(workspace, now=now, settings=settings, plan_path=plan_path)
         return _reported(workspace, _idle(workspace, planned, Outcome.DRY_RUN, now=now, started=started))
+    if spark is not None:
+        spark.end_previous(log=workspace.log)
+    is_own_plan = plan_path is None
     if plan_path is None and not has_leftovers(workspace.storage):
         planned = plan_merge(workspace, now=now, settings=settings)
-        if not planned.plan.groups and not merge_trash.runs_in_trash(workspace.storage):
+        if not any(map(has_work, planned.plan.directories)) and not merge_trash.runs_in_trash(workspace.storage):
             return MergeReported(
                 report=_idle(workspace, planned, Outcome.NOTHING_TO_DO, now=now, started=started), path=None
             )
@@ -80,14 +83,20 @@ def merge_small_files(
     with holding_lease(workspace.storage, run=run) as lease:
         recovered = recover(workspace.storage)
         planned = _planned(workspace, now=now, settings=settings, plan_path=plan_path)
-        _refuse_neighbours(workspace, planned.plan)
-        purged = merge_trash.purge(workspace.storage, now=now, trash_days=planned.plan.settings.trash_days)
-        work = _Work(workspace, plan=planned.plan, lease=lease, run=run)
+        recovered_below, purged = tidy(workspace, planned.plan, run=run, now=now)
+        if recovered_below and is_own_plan:
+            planned = plan_merge(workspace, now=now, settings=settings)
+        refuse_neighbours(workspace, directories=sorted({group.directory for group in planned.plan.groups}))
+        purged += merge_trash.purge(workspace.storage, now=now, trash_days=planned.plan.settings.trash_days)
+        work = _Work(workspace, plan=planned.plan, lease=lease, run=run, spark=spark)
         work.do()
         if planned.plan.settings.trash_days == 0:
             purged += merge_trash.purge(workspace.storage, now=now, trash_days=0)
         report = replace(
-            work.report(planned, now=now), recovered=recovered, purged=purged, seconds=time.monotonic() - started
+            work.report(planned, now=now),
+            recovered=recovered + recovered_below,
+            purged=purged,
+            seconds=time.monotonic() - started,
         )
         reported = _reported(workspace, report)
     if work.error is not None:
@@ -108,6 +117,7 @@ def undo_merge(workspace: MergeWorkspace, *, now: datetime, run: str | None = No
         kept = merge_trash.runs_in_trash(storage)
         run = run or (kept[-1] if kept else merge_trash.run_name(now, suffix="none"))
         swaps = merge_trash.swaps_of(storage, run=run)
+        refuse_neighbours(workspace, directories=sorted({swap.directory for swap in swaps}))
         merge_trash.undo(storage, swaps=swaps)
         files = sum(1 for swap in swaps for one in swap.inputs if not one.is_checksum)
         message = (
@@ -133,12 +143,12 @@ def current_files(workspace: MergeWorkspace, *, directory: str = "") -> tuple[st
     A plain listing may show a merged file and its inputs for a moment; this reads the journal before and after it.
     """
     storage = workspace.storage
-    before = open_swaps(storage)
+    before = swaps_over(workspace, directory=directory)
     for _ in range(_LOOKS):
         entries, _links = storage.list_own(directory)
-        after = open_swaps(storage)
+        after = swaps_over(workspace, directory=directory)
         if {(one.name, one.direction) for one in before} == {(one.name, one.direction) for one in after}:
-            names = [one.name for one in entries if not one.is_directory and one.name[0] not in "._"]
+            names = [one.name for one in entries if not one.is_directory and not is_hidden(one.name)]
             return current_names(names, directory=directory, swaps=after)
         before = after
     raise PendingActionError(f"{storage.join(directory)} is being merged faster than it can be listed; try again")
@@ -147,22 +157,33 @@ def current_files(workspace: MergeWorkspace, *, directory: str = "") -> tuple[st
 class _Work:
     """The groups of one run, some at a time."""
 
-    def __init__(self, workspace: MergeWorkspace, *, plan: MergePlan, lease: Lease, run: str) -> None:
-        self._workspace, self._plan, self._run = workspace, plan, run
-        self._merger = GroupMerger(workspace=workspace, settings=plan.settings, lease=lease, run=run)
+    def __init__(
+        self, workspace: MergeWorkspace, *, plan: MergePlan, lease: Lease, run: str, spark: SparkMerging | None
+    ) -> None:
+        self._workspace, self._plan, self._run, self._groups = workspace, plan, run, plan.groups
+        self._writer = writer_for(workspace, settings=plan.settings, run=run, spark=spark)
+        self._merger = GroupMerger(
+            workspace=workspace, settings=plan.settings, writer=self._writer, lease=lease, run=run
+        )
         self._warnings: list[str] = []
         self._done: list[MergedGroup] = []
         self.error: HudiMaintError | None = None
 
     def do(self) -> None:
         """Merge all groups; after the first error no other begins."""
-        groups = self._plan.groups
-        workers = min(self._plan.settings.parallel_groups, len(groups))
-        if workers <= 1:
-            results = [self._one(number, group) for number, group in enumerate(groups)]
-        else:
-            with ThreadPoolExecutor(workers, thread_name_prefix="merge") as pool:
-                results = list(pool.map(self._one, range(len(groups)), groups))
+        try:
+            order = self._writer.prepare(self._groups, is_due=self._merger.is_due)
+            workers = min(self._plan.settings.parallel_groups, len(order))
+            if workers <= 1:
+                results = [self._one(number) for number in order]
+            else:
+                with ThreadPoolExecutor(workers, thread_name_prefix="merge") as pool:
+                    results = list(pool.map(self._one, order))
+        except HudiMaintError as error:
+            self._fail(error)
+            results = []
+        finally:
+            self._writer.close()
         self._done = [one for one in results if one is not None]
 
     def report(self, planned: PlannedMerge, *, now: datetime) -> MergeReport:
@@ -185,12 +206,14 @@ class _Work:
             message=message,
             started_at=now,
             run=self._run if done else None,
+            engine=self._writer.name,
             plan_path=planned.path,
             groups=tuple(done),
             warnings=planned.plan.warnings + tuple(self._warnings),
         )
 
-    def _one(self, number: int, group: MergeGroup) -> MergedGroup | None:
+    def _one(self, number: int) -> MergedGroup | None:
+        group = self._groups[number]
         if self._merger.stop.is_set():
             return None
         try:
@@ -221,39 +244,6 @@ def _planned(
     if plan_path is None:
         return plan_merge(workspace, now=now, settings=settings)
     return PlannedMerge(plan=read_merge_plan(workspace, plan_path), path=plan_path)
-
-
-def _refuse_neighbours(workspace: MergeWorkspace, plan: MergePlan) -> None:
-    """Raise PendingActionError when a run on a directory above or below is alive, or left a swap half done there."""
-    for parent in parents_of(workspace.root):
-        try:
-            holder = live_holder(Storage.open(parent, storage_options=workspace.storage_options))
-        except (FileNotFoundError, StorageAccessError, StorageError, InvalidSettingError):
-            continue
-        if holder:
-            raise PendingActionError(
-                f"{parent} is being merged by {holder}, and {workspace.root} lies in it; wait for it"
-            )
-    storage = workspace.storage
-    for path in _directories_of(plan.groups):
-        holder = live_holder(storage, path=path)
-        if holder:
-            raise PendingActionError(f"{storage.join(path)} is being merged by {holder}; wait for it, or exclude it")
-        if open_swaps(storage, path=path):
-            raise PendingActionError(
-                f"A merge of {storage.join(path)} died half done; run one on that directory by itself to finish it"
-            )
-
-
-def _directories_of(groups: Sequence[MergeGroup]) -> list[str]:
-    """The directories of groups and those between them and the root, which is left out."""
-    found: set[str] = set()
-    for group in groups:
-        path = group.directory
-        while path and path not in found:
-            found.add(path)
-            path = path.rpartition("/")[0]
-    return sorted(found)
 
 
 def _idle(

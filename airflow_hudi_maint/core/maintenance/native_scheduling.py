@@ -151,7 +151,8 @@ class NativeScheduling:
             problem = self._disturbance(before, after, own=file.requested_time)
             if not problem and not still_held():
                 problem = "the table's lock expired and was taken by another"
-            if not problem and not self._table.storage.creates_exclusively and file.content() != data:
+            # Some object stores know no conditional put, and a few take it for a plain one.
+            if not problem and not self._table.storage.is_local and file.content() != data:
                 problem = f"another plan took the instant {file.requested_time}"
         except Exception:
             with suppress(HudiMaintError):  # the next try finds what is left; what went wrong before says more

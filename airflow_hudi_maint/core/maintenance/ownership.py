@@ -8,7 +8,7 @@ A plan of ours that is executed notes the job, so that a second execution can se
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from airflow_hudi_maint.core.errors import HudiMaintError, InvalidSettingError, TerminalError
@@ -62,7 +62,13 @@ def owner_of(workspace: Workspace, plan: PendingPlan) -> PlanOwner | None:
 
 def record_execution(workspace: Workspace, plan: PendingPlan, *, job: JobHandle | None) -> None:
     """Note that a pending plan is executed: before the job is submitted without it (None), and then with it."""
-    _note(workspace, plan, fields={"executing": True, "job": None if job is None else job.to_json()})
+    _note(workspace, plan, fields={"executing": True, "job": None if job is None else job.to_json(), "ended": False})
+
+
+def record_end(workspace: Workspace, plans: Sequence[PendingPlan]) -> None:
+    """Note that the job that executed these plans has ended: its engine, which may be another by then, is not asked."""
+    for plan in plans:
+        _note(workspace, plan, fields={"ended": True})
 
 
 def is_executed_by_us(workspace: Workspace, plan: PendingPlan) -> bool:
@@ -71,8 +77,9 @@ def is_executed_by_us(workspace: Workspace, plan: PendingPlan) -> bool:
 
 
 def executing_job(workspace: Workspace, plan: PendingPlan) -> JobHandle | None:
-    """The job that was last noted as executing this plan; None when it was never ours, or never executed."""
-    job = _noted(workspace, plan).get("job")
+    """The job that was last noted as executing this plan; None when there is none, or its end was noted."""
+    noted = _noted(workspace, plan)
+    job = None if noted.get("ended") is True else noted.get("job")
     try:
         return JobHandle.from_json(job) if isinstance(job, Mapping) else None
     except InvalidSettingError:  # written by another release

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from airflow_hudi_maint.core.errors import PendingActionError, PlanOutdatedError, VerificationError
+from airflow_hudi_maint.core.errors import PendingActionError, PlanOutdatedError, UnknownInstantError, VerificationError
 from airflow_hudi_maint.core.maintenance.compaction_execution import execute_compaction
 from airflow_hudi_maint.core.maintenance.compaction_planning import pending_compactions_of_ours
 from airflow_hudi_maint.core.maintenance.execution import execute_clustering
@@ -22,6 +22,7 @@ from airflow_hudi_maint.core.maintenance.steps import (
     write_step_report,
 )
 from airflow_hudi_maint.core.model.commit import PlanKind
+from airflow_hudi_maint.core.model.instant import WRITE_ACTIONS
 from airflow_hudi_maint.core.model.job import JobKind
 from airflow_hudi_maint.core.model.pending_care import Resolution, Verdict
 from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from airflow_hudi_maint.core.maintenance.workspace import JobControl, Workspace
     from airflow_hudi_maint.core.model.timeline import Timeline
+    from airflow_hudi_maint.core.planning.execution_settings import ExecutionSettings
 
 _EXECUTIONS: Final[Mapping[PlanKind, Callable[..., StepReported]]] = {
     # In this order: a compaction of a file group comes before its clustering.
@@ -49,22 +51,27 @@ def resolve_pending(
     job: JobControl,
     instants: Sequence[str] = (),
     dry_run: bool = False,
+    execution: ExecutionSettings | None = None,
 ) -> StepReported:
     """Finish pending plans, or roll them back with their plan; without ``instants``, all that the settings take.
 
     What is left alone is a warning of the report with its reason; of a named instant it is an error. An instant that
     is not pending any more is done. Rolling back is Hudi's own: it deletes half-written files, then the plan, and
-    nothing else on the timeline changes, which is checked afterwards.
+    nothing else on the timeline changes, which is checked afterwards. ``execution`` is what clustering is finished with.
 
-    Raises PendingActionError (a named plan whose owner may be at work, or a live writer), PlanOutdatedError (a named
-    plan that is overtaken and was to be finished), EngineError or VerificationError.
+    Raises UnknownInstantError (a named instant that is no plan), PendingActionError (a named plan whose owner may be at
+    work, or a live writer), PlanOutdatedError (a named plan that is overtaken and was to be finished), EngineError or
+    VerificationError.
     """
     settle_previous(workspace, job)
     timeline = workspace.table.timeline()
     pending_of_ours(workspace, timeline)  # a plan that a step made right before it died is noted as ours by these
     pending_compactions_of_ours(workspace, timeline)
     verdicts = _verdicts(workspace, timeline, now=now, settings=settings, wanted=frozenset(instants))
-    run = _Resolving(workspace=workspace, timeline=timeline, verdicts=verdicts, settings=settings)
+    _check_plans(workspace, timeline, named=frozenset(instants).difference(one.fact.instant for one in verdicts))
+    run = _Resolving(
+        workspace=workspace, timeline=timeline, verdicts=verdicts, settings=settings, execution=execution
+    )
     if dry_run:
         return run.rehearse()
     run.refuse_left(named=frozenset(instants))
@@ -76,6 +83,23 @@ def resolve_pending(
     if job.attachment.outcome is not None:
         return run.report(Outcome.ALREADY_DONE, "What was pending has been resolved")
     return run.report(Outcome.NOTHING_TO_DO, f"Nothing to resolve: {run.counts()}")
+
+
+def _check_plans(workspace: Workspace, timeline: Timeline, *, named: frozenset[str]) -> None:
+    """Raise UnknownInstantError for an instant that the timeline has, and as something else than a plan of a service.
+
+    One that it does not have may have been a plan: of those that were rolled back nothing is left.
+    """
+    for instant in sorted(named):
+        found = timeline.find(instant)
+        is_write = found is not None and found.is_completed and found.action in WRITE_ACTIONS
+        if found is None or (is_write and workspace.table.commit_metadata(found).rewrites_only):
+            continue
+        msg = (
+            f"Instant {instant} is no clustering or compaction of {workspace.table.base_path}: the timeline has "
+            f"{found}. Name the instant of a pending plan"
+        )
+        raise UnknownInstantError(msg)
 
 
 def _verdicts(
@@ -103,6 +127,7 @@ class _Resolving:
     timeline: Timeline
     verdicts: tuple[Verdict, ...]
     settings: ResolveSettings
+    execution: ExecutionSettings | None = None
 
     def chosen(self, resolution: Resolution) -> tuple[Verdict, ...]:
         return tuple(one for one in self.verdicts if one.resolution is resolution)
@@ -148,7 +173,8 @@ class _Resolving:
                 # The plan was looked at for age, owner and signs of life: from here on its execution is ours.
                 record_execution(self.workspace, one.fact.plan, job=None)
             names = [one.fact.instant for one in of_kind]
-            finished = execute(self.workspace, now=now, job=job, instants=names).report
+            chosen = {"settings": self.execution} if self.execution and kind is PlanKind.CLUSTERING else {}
+            finished = execute(self.workspace, now=now, job=job, instants=names, **chosen).report
             done.append(finished.message[0].lower() + finished.message[1:])
             warnings += finished.warnings
             seconds += finished.engine_seconds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -65,7 +65,7 @@ class Rewrite:
     """A rewrite that ended: the outcome and message so far, and what only this run has seen of it.
 
     ``bytes_before`` and ``metadata_before`` are known only to the run that looked before: 0 and None when everything
-    was already done.
+    was already done, also by a job that this run waited for. The bytes are then counted while the inputs still lie there.
     """
 
     step: Step
@@ -105,7 +105,7 @@ def report_rewrite(workspace: Workspace, rewrite: Rewrite) -> StepReported:
         partitions=tuple(sorted({path for one in completed.values() for path in one.touched_partitions})),
         files_before=replaced,
         files_after=len(written),
-        bytes_before=rewrite.bytes_before,
+        bytes_before=rewrite.bytes_before or _input_bytes(workspace, completed),
         bytes_after=size,
         engine_seconds=rewrite.engine_seconds,
         warnings=(*rewrite.warnings, *_warnings(verified)),
@@ -118,6 +118,20 @@ def report_rewrite(workspace: Workspace, rewrite: Rewrite) -> StepReported:
     reported = write_step_report(workspace, report)
     require_verified(verified, workspace=workspace, timeline=timeline, evidence=reported.path)
     return reported
+
+
+def _input_bytes(workspace: Workspace, completed: Iterable[Instant]) -> int:
+    """Bytes of the files that the completed instants read; 0 when that cannot be told any more."""
+    plans = [workspace.table.instants.clustering_plan(one) for one in completed]
+    inputs = [one for plan in plans if plan is not None for one in plan.inputs]
+    if not inputs or None in plans:
+        return 0
+    listed = workspace.table.storage.list_many(sorted({one.partition_path for one in inputs}))
+    sizes = {(path, entry.name): entry.bytes for path, entries in listed.items() for entry in entries}
+    files = [
+        (one.partition_path, name) for one in inputs for name in (one.base_file_name, *one.log_file_names) if name
+    ]
+    return sum(sizes[file] for file in files) if sizes.keys() >= set(files) else 0
 
 
 def _verified(

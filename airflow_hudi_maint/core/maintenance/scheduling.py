@@ -72,7 +72,8 @@ def schedule_clustering(  # noqa: PLR0913 each is a setting of its own
     """
     settle_previous(workspace, job)
     ours = plans_of_ours(workspace, owner=owner, now=now, dry_run=dry_run)
-    forget_asked(workspace)
+    if not dry_run:
+        forget_asked(workspace)
     planned = plan_clustering(
         workspace,
         now=now,

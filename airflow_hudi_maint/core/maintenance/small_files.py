@@ -88,7 +88,8 @@ def compact_small_files(
     settle_previous(workspace, job)
     run = _Run(workspace=workspace, now=now, settings=settings, job=job, partitions=partitions, how=how)
     ours = plans_of_ours(workspace, owner=owner, now=now, dry_run=dry_run)
-    forget_asked(workspace)
+    if not dry_run:
+        forget_asked(workspace)
     before = () if dry_run else run.compact_log_files()
     planned, choice = run.plan(after_compaction=not dry_run)
     scheduled = schedule_planned(

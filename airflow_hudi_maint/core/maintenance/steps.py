@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.core.engines.bundle import check_bundle
 from airflow_hudi_maint.core.errors import EngineError, HudiMaintError, InvalidSettingError, PlanOutdatedError
-from airflow_hudi_maint.core.maintenance.attaching import attach, run_or_defer
+from airflow_hudi_maint.core.maintenance.attaching import attach, end_previous, run_or_defer
 from airflow_hudi_maint.core.model.commit import Operation
 from airflow_hudi_maint.core.model.instant import WRITE_ACTIONS, Action, Instant
 from airflow_hudi_maint.core.model.job import JobKind, JobRequest, JobStatus, JobTotals
@@ -94,10 +94,7 @@ def settle_previous(workspace: Workspace, job: JobControl) -> bool:
     engine = workspace.engine()
     if attach(workspace, engine, job=job):
         return True
-    if engine.status(job.previous) is JobStatus.RUNNING:
-        workspace.log(f"An earlier try left job {job.previous.job_id} running: ending it before this one starts")
-    engine.kill(job.previous)
-    engine.close(job.previous)
+    end_previous(engine, job.previous, log=workspace.log)
     return True
 
 
@@ -139,6 +136,7 @@ class StepJob:
 
     ``completed`` reads a fresh timeline and says whether the effect is there; ``ignore`` are pending instants that
     may be there (the step's own). A job that ``may_do_nothing`` is believed when it says so by a report without a row.
+    ``on_ended`` is called when the job has ended, however it did.
     """
 
     kind: JobKind
@@ -148,6 +146,7 @@ class StepJob:
     may_do_nothing: bool = False
     totals: JobTotals | None = None
     probe: Callable[[], str] | None = None
+    on_ended: Callable[[], None] | None = None
 
 
 def check_writable(workspace: Workspace, *, timeline: Timeline, ignore: Collection[str] = ()) -> dict[str, str]:
@@ -208,6 +207,8 @@ def run_step_job(
         name=job.application_name or "",
     )
     outcome = run_or_defer(workspace, engine, request, job=job, probe=step_job.probe)
+    if step_job.on_ended is not None:
+        step_job.on_ended()
     nothing = step_job.may_do_nothing and outcome.report is not None and outcome.report.ok and not outcome.report.rows
     completed = step_job.completed(workspace.table.timeline()) or nothing
     return outcome, _judge(workspace, outcome, completed=completed)
@@ -216,11 +217,9 @@ def run_step_job(
 def _judge(workspace: Workspace, outcome: JobOutcome, *, completed: bool) -> tuple[str, ...]:
     said = _what_it_said(outcome)
     if not completed:
-        msg = (
-            f"The Spark job ended ({said}), but the timeline of {workspace.table.base_path} shows no completion. "
-            f"Last lines of its log:\n{outcome.log_tail}"
-        )
-        raise EngineError(msg)
+        tail, where = outcome.log_tail, workspace.table.base_path
+        log = f"Last lines of its log:\n{tail}" if tail else "No log of it is here: see the engine's own, and try again"
+        raise EngineError(f"The Spark job ended ({said}), but the timeline of {where} shows no completion. {log}")
     warnings = _changed_settings(workspace)
     if outcome.status is not JobStatus.SUCCEEDED:
         warnings += (f"the Spark job ended badly ({said}) after its instant had completed; the table has the effect",)
@@ -229,6 +228,8 @@ def _judge(workspace: Workspace, outcome: JobOutcome, *, completed: bool) -> tup
 
 def _what_it_said(outcome: JobOutcome) -> str:
     report = outcome.report
+    if report is None and outcome.status is JobStatus.LOST:
+        return f"{outcome.status}: {outcome.handle.engine} knows {outcome.handle.job_id} no more, and it left no report"
     if report is None or report.ok:
         return str(outcome.status)
     return f"{outcome.status}: {report.error_class}: {report.error_message}"

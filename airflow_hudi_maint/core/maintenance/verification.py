@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.core.errors import CorruptTableError, VerificationError
-from airflow_hudi_maint.core.model.instant import Action
+from airflow_hudi_maint.core.model.instant import WRITE_ACTIONS, Action
 from airflow_hudi_maint.core.model.units import counted
 from airflow_hudi_maint.core.model.verification import Check, Verdict, Verification, VerifyMode, VerifySettings
 from airflow_hudi_maint.core.planning.rewrite_checks import (
@@ -230,18 +230,26 @@ class _Verifying:
             )
             self.problems.append(Check(name="readable files", verdict=Verdict.UNKNOWN, message=message))
         gone = [path for path, found in outputs.items() if found is None and path not in others]
-        if gone and not self.problems:
-            is_cleaned = any(
-                one.action is Action.CLEAN and one.requested_time > self.executed.instant.requested_time
-                for one in self.timeline.completed
-            )
+        if gone and not any(one.verdict is Verdict.FAILED for one in self.problems):
+            is_cleaned, why = self._may_be_cleaned()
             verdict = Verdict.UNKNOWN if is_cleaned else Verdict.FAILED
-            why = "a clean has passed since" if is_cleaned else "and no clean has passed since"
             message = f"{counted(len(gone), 'file')} that the commit wrote, such as {gone[0]}, are not there: {why}"
             self.problems.append(Check(name="readable files", verdict=verdict, message=message))
 
+    def _may_be_cleaned(self) -> tuple[bool, str]:
+        """Whether what the commit wrote may be gone by right, and why: a clean takes only what a later write replaced.
+
+        A table that cleans after each commit has a clean after every clustering.
+        """
+        later = [one for one in self.timeline.completed if one.requested_time > self.executed.instant.requested_time]
+        if not any(one.action is Action.CLEAN for one in later):
+            return False, "and no clean has passed since"
+        if not any(one.action in WRITE_ACTIONS for one in later):
+            return False, "and no write has completed since that a clean could have passed for"
+        return True, "a clean has passed since"
+
     def _table_columns(self) -> frozenset[str]:
-        """The names of the table's columns as the commit notes them, else as the table's last commit does."""
+        """The names of the table's columns, nested ones too, as the commit notes them, else as the last commit does."""
         try:
             if self.executed.commit.schema:
                 schema = TableSchema.parse(self.executed.commit.schema, source="The schema of the clustering's commit")
@@ -250,7 +258,7 @@ class _Verifying:
         except CorruptTableError:  # without one, only the files are compared with each other
             return frozenset()
         # Hudi keeps a column of its own for deletes and moves, which no schema of a table has.
-        return frozenset({one.name.partition(".")[0] for one in schema.columns} | {*META_COLUMNS, "_hoodie_operation"})
+        return frozenset({one.name for one in schema.columns} | {*META_COLUMNS, "_hoodie_operation"})
 
     def _keys(self, facts: Sequence[PartitionFacts]) -> Check:
         """Digest the keys of the partitions that base files tell."""

@@ -7,7 +7,7 @@ footers and Bloom filters are not written by Arrow: the names of the first that 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -117,7 +117,26 @@ def unified_schema(storage: Storage, schemas: Sequence[tuple[str, pa.Schema]]) -
                     f"which no safe promotion joins. The schemas: {_shown(schema)}; and {_shown(other)}"
                 )
             columns[name] = (joined, number if known is None or joined != known[0] else known[1])
+    _refuse_names_by_case(storage, columns, schemas=schemas)
     return pa.schema([(name, type_) for name, (type_, _) in columns.items()])
+
+
+def _refuse_names_by_case(
+    storage: Storage, columns: Iterable[str], *, schemas: Sequence[tuple[str, pa.Schema]]
+) -> None:
+    """Spark and Hive, which heed no case, read such columns as one, and a file that has both not at all."""
+    known: dict[str, str] = {}
+    for name in columns:
+        other = known.setdefault(name.casefold(), name)
+        if other == name or any(name in schema.names and other in schema.names for _, schema in schemas):
+            continue
+        first, second = (
+            storage.join(next(path for path, schema in schemas if each in schema.names)) for each in (other, name)
+        )
+        raise SchemaConflictError(
+            f"Column {other!r} of {first} and column {name!r} of {second} differ by case alone: one file with both "
+            "cannot be read by Spark or Hive, which take them for one. Rename one of them, or merge these files apart"
+        )
 
 
 def conformed(batch: pa.RecordBatch, *, schema: pa.Schema) -> pa.RecordBatch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -17,6 +18,8 @@ from airflow_hudi_maint.core.storage.filesystem import Storage
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from airflow_hudi_maint.core.merging.parquet_splicing import Splice
 
 WHOLE_FILE_BYTES = 16 * 1024 * 1024
 """A file up to this size is read by one request, a larger one in the parts that are needed."""
@@ -46,8 +49,10 @@ class Decoder:
     prefixes: tuple[bytes, ...]
     piece_rows: int = _PIECE_ROWS
 
-    def tables(self, step: Step) -> Iterator[pa.Table]:
+    def tables(self, step: Step, *, splice: Splice | None = None) -> Iterator[pa.Table]:
         """The values of a step, in order, in tables of some megabytes.
+
+        With ``splice`` those of some columns: it is given the others as they are; the files are small then.
 
         Raises BrokenInputError for a file whose pages cannot be decoded, or whose footer is not the one of before.
         """
@@ -55,8 +60,15 @@ class Decoder:
             contents = self._contents([self.survey.files[file] for file, _ in some])
             for file, groups in some:
                 yield from self._file_tables(
-                    self.survey.files[file], groups, content=contents.pop(file_path(self, file))
+                    self.survey.files[file], groups, content=contents.pop(file_path(self, file)), splice=splice
                 )
+
+    def opened(self, ref: GroupRef) -> Iterator[tuple[Any, bytes]]:
+        """The reader of a small file and its bytes, once, where what is done with them fails as :meth:`tables` does."""
+        file = self.survey.files[ref.file]
+        content = self.storage.read_bytes(file.path)
+        with self._reader(file, [ref], source=io.BytesIO(content), content=content) as reader:
+            yield reader, content
 
     def decoded_row_bytes(self, ref: GroupRef) -> tuple[float, GroupRef]:
         """How many bytes in memory a row has, by the first ``piece_rows`` of a row group; and that row group."""
@@ -83,16 +95,31 @@ class Decoder:
         read: dict[str, bytes | None] = dict(zip(small, self.storage.read_many(small), strict=True))
         return {file.path: read.get(file.path) for file in files}
 
-    def _file_tables(self, file: InputFile, groups: Sequence[GroupRef], *, content: bytes | None) -> Iterator[pa.Table]:
-        if content is not None:
-            yield from self._decoded(file, groups, source=io.BytesIO(content), content=content)
-            return
-        with self.storage.open_input(file.path) as source:
-            yield from self._decoded(file, groups, source=source, content=None)
-
-    def _decoded(
-        self, file: InputFile, groups: Sequence[GroupRef], *, source: BinaryIO, content: bytes | None
+    def _file_tables(
+        self, file: InputFile, groups: Sequence[GroupRef], *, content: bytes | None, splice: Splice | None
     ) -> Iterator[pa.Table]:
+        if content is not None:
+            names = None if splice is None else splice.names
+            with self._reader(file, groups, source=io.BytesIO(content), content=content) as reader:
+                for group in groups:
+                    if splice is not None:
+                        splice.add(reader, group.group, content=content)
+                    for table in self._group_tables(reader, group, columns=names):
+                        yield self._aligned(table, file.schema)
+            return
+        with (
+            self.storage.open_input(file.path) as source,
+            self._reader(file, groups, source=source, content=None) as reader,
+        ):
+            for group in groups:
+                for table in self._group_tables(reader, group, columns=None):
+                    yield self._aligned(table, file.schema)
+
+    @contextmanager
+    def _reader(
+        self, file: InputFile, groups: Sequence[GroupRef], *, source: BinaryIO, content: bytes | None
+    ) -> Iterator[Any]:
+        """A reader of an open file that is the one of before; errors of its block are those of the file."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -106,8 +133,7 @@ class Decoder:
             reader = pq.ParquetFile(opened, metadata=metadata, pre_buffer=False, buffer_size=_buffer(content))
             for group in groups:
                 _check_unchanged(metadata.row_group(group.group).num_rows == group.rows, name=name)
-                for table in self._group_tables(reader, group):
-                    yield self._aligned(table, file.schema)
+            yield reader
         except UnreadableFileError as error:
             raise BrokenInputError(str(error), path=file.path) from error
         except (HudiMaintError, MemoryError, FileNotFoundError):
@@ -117,13 +143,22 @@ class Decoder:
                 raise  # of the storage; pyarrow's own have no number
             raise BrokenInputError(f"{name} cannot be decoded: {error}", path=file.path) from error
 
-    def _group_tables(self, reader: Any, group: GroupRef) -> Iterator[pa.Table]:  # noqa: ANN401 pyarrow has no types
+    def _group_tables(
+        self,
+        reader: Any,  # noqa: ANN401 pyarrow has no types
+        group: GroupRef,
+        *,
+        columns: Sequence[str] | None,
+    ) -> Iterator[pa.Table]:
         import pyarrow as pa
 
         if group.rows <= self.piece_rows and group.bytes <= _PIECE_BYTES:
-            yield reader.read_row_groups([group.group], use_threads=False)
+            yield reader.read_row_groups([group.group], columns=columns, use_threads=False)
             return
-        for batch in reader.iter_batches(batch_size=self.piece_rows, row_groups=[group.group], use_threads=False):
+        groups = [group.group]
+        for batch in reader.iter_batches(
+            batch_size=self.piece_rows, row_groups=groups, columns=columns, use_threads=False
+        ):
             yield pa.Table.from_batches([batch])
 
     def _aligned(self, table: pa.Table, schema: int) -> pa.Table:

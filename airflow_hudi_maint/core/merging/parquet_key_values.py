@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from airflow_hudi_maint.core.merging.arrow_types import check_meanings, roomy
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -32,9 +34,15 @@ class KeyValueMerge:
         self._first: dict[bytes, bytes] = {}
         self._differing: dict[bytes, str] = {}
         self._derived: dict[bytes, dict[bytes, bytes]] = {}
+        self._of_arrow: dict[bytes, str] = {}
+        self._without_arrow: str | None = None
 
     def add(self, found: Mapping[bytes, bytes], *, file: str) -> None:
         """Take the key-values of the next file."""
+        if ARROW_KEY not in found:
+            self._without_arrow = self._without_arrow or file
+        else:
+            self._of_arrow.setdefault(found[ARROW_KEY], file)
         for key, value in found.items():
             first = self._first.setdefault(key, value)
             if key in _DERIVED_KEYS:
@@ -50,7 +58,12 @@ class KeyValueMerge:
         """The key-values of the merged file, and notes on what did not stay.
 
         ``changed`` says that its schema is not that of every input; ``widened`` are the columns that became int64.
+        Raises SchemaConflictError where Arrow's schemas give one column two meanings.
         """
+        check_meanings(
+            {file: schema for value, file in self._of_arrow.items() if (schema := _arrow_schema(value)) is not None},
+            without=self._without_arrow,
+        )
         kept = dict(self._first)
         notes = []
         for key, file in self._differing.items():
@@ -129,16 +142,26 @@ def _arrow(values: list[bytes], *, changed: bool, widened: frozenset[str], texts
     """
     import pyarrow as pa
 
-    try:
-        schemas = [pa.ipc.read_schema(pa.py_buffer(base64.b64decode(value))) for value in values]
-    except (pa.ArrowException, ValueError, OSError):
+    schemas = [schema for value in values if (schema := _arrow_schema(value)) is not None]
+    if len(schemas) < len(values):
         return b"" if changed else values[0]
     repeated = {key: texts[key] for one in schemas for key in one.metadata or {} if key in texts}
-    if not changed and repeated == (schemas[0].metadata or {}):
-        return values[0]
     fields = _arrow_fields(schemas, widened=widened) if changed else list(schemas[0])
+    fields = [field.with_type(roomy(field.type)) for field in fields]
+    if not changed and fields == list(schemas[0]) and repeated == (schemas[0].metadata or {}):
+        return values[0]
     merged = pa.schema(fields, metadata=repeated or None)
     return base64.b64encode(merged.serialize().to_pybytes())
+
+
+def _arrow_schema(value: bytes) -> pa.Schema | None:
+    """Arrow's schema in a footer; None for one that cannot be understood."""
+    import pyarrow as pa
+
+    try:
+        return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(value)))
+    except (pa.ArrowException, ValueError, OSError):
+        return None
 
 
 def _arrow_fields(schemas: list[pa.Schema], *, widened: frozenset[str]) -> list[pa.Field]:

@@ -11,6 +11,7 @@ from itertools import islice
 
 from airflow_hudi_maint.core.merging.parquet_decode import Decoder
 from airflow_hudi_maint.core.merging.parquet_encode import EncodedGroups, Encoder
+from airflow_hudi_maint.core.merging.parquet_splicing import encoded_step
 from airflow_hudi_maint.core.merging.parquet_steps import Step
 
 
@@ -84,7 +85,7 @@ class EncodingPool:
 
     def _run(self, step: Step, outcome: _Outcome) -> None:
         try:
-            for groups in self._encoder.row_groups(self._decoder.tables(step)):
+            for groups in encoded_step(step, decoder=self._decoder, encoder=self._encoder):
                 if not outcome.put(groups):
                     return
                 del groups

@@ -15,7 +15,7 @@ from airflow_hudi_maint.core.merging.schemas import UnifiedSchema
 
 Method: TypeAlias = Literal["auto", "chunk copy", "re-encode"]
 
-_OLD_WRITER = re.compile(
+OLD_WRITER = re.compile(
     rb"parquet-mr version 1\.[0-9](\.|rc|$|-|\s)|^parquet-mr$|^impala version [01]\.", re.IGNORECASE
 )
 """Writers before parquet-mr 1.10: readers distrust some of their statistics, by the name in the footer."""
@@ -128,7 +128,7 @@ def _obstacle(survey: Survey, *, schema: UnifiedSchema, codec: str | None) -> st
     """Why not every row group can be copied; None where each can."""
     if codec is not None:
         return f"the codec {codec} was asked for"
-    if len(survey.created_by) > 1 and any(_OLD_WRITER.search(one) for one in survey.created_by):
+    if len(survey.created_by) > 1 and any(OLD_WRITER.search(one) for one in survey.created_by):
         return "the files come from several writers, some of them older than parquet-mr 1.10"
     if any(one.column_orders != survey.schemas[0].column_orders for one in survey.schemas):
         return "the files order their values by different rules"

@@ -6,7 +6,7 @@ required in some files and nullable in others. Anything else is refused with bot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from airflow_hudi_maint.core.errors import SchemaConflictError
@@ -71,6 +71,8 @@ def _joined(schemas: Sequence[NamedSchema]) -> UnifiedSchema:
                 raise _conflict(origin[name], schema, field=name)
             columns[name] = joined
             origin.setdefault(name, schema)
+    _refuse_names_by_case(columns, places, schemas=schemas)
+    _refuse_renamed(columns, origin)
     for name, column in columns.items():
         lacking = [one for one, own in zip(schemas, places, strict=True) if name not in own]
         if lacking and column.repetition != OPTIONAL:
@@ -90,6 +92,38 @@ def _joined(schemas: Sequence[NamedSchema]) -> UnifiedSchema:
             )
         ),
     )
+
+
+def _refuse_names_by_case(
+    columns: Iterable[str], places: Sequence[Mapping[str, int]], *, schemas: Sequence[NamedSchema]
+) -> None:
+    """Spark and Hive, which heed no case, read such columns as one, and a file that has both not at all."""
+    known: dict[str, str] = {}
+    for name in columns:
+        other = known.setdefault(name.casefold(), name)
+        if other == name or any(name in own and other in own for own in places):
+            continue
+        first, second = (
+            next(one.file for one, own in zip(schemas, places, strict=True) if each in own) for each in (other, name)
+        )
+        raise SchemaConflictError(
+            f"Column {other!r} of {first} and column {name!r} of {second} differ by case alone: one file with both "
+            "cannot be read by Spark or Hive, which take them for one. Rename one of them, or merge these files apart"
+        )
+
+
+def _refuse_renamed(columns: Mapping[str, SchemaNode], origin: Mapping[str, NamedSchema]) -> None:
+    """Iceberg and others go by field ids: one file must not have the same id twice."""
+    known: dict[int, str] = {}
+    for name, column in columns.items():
+        if column.field_id is None:
+            continue
+        other = known.setdefault(column.field_id, name)
+        if other != name and origin[other] is not origin[name]:
+            raise SchemaConflictError(
+                f"Column {other!r} of {origin[other].file} and column {name!r} of {origin[name].file} have one field "
+                f"id ({column.field_id}): the column was renamed. Merge these files apart"
+            )
 
 
 def _places(schema: NamedSchema) -> dict[str, int]:
@@ -184,8 +218,8 @@ def _with_field_ids(node: SchemaNode, *, from_: SchemaNode) -> SchemaNode:
 
 
 def _conflict(one: NamedSchema, other: NamedSchema, *, field: str) -> SchemaConflictError:
-    ours = {column.name: str(column) for column in one.root.children}
-    theirs = {column.name: str(column) for column in other.root.children}
+    ours = {column.name: _told(column) for column in one.root.children}
+    theirs = {column.name: _told(column) for column in other.root.children}
     differing = [name for name in (*ours, *(set(theirs) - set(ours))) if ours.get(name) != theirs.get(name)]
     differing = [field, *sorted(name for name in differing if name != field)]
     return SchemaConflictError(
@@ -195,6 +229,10 @@ def _conflict(one: NamedSchema, other: NamedSchema, *, field: str) -> SchemaConf
         f"What differs in {one.file}: {_shown(ours, differing)}; in {other.file}: {_shown(theirs, differing)}. "
         "Merge the files of each schema apart, or write one of them again with the other's types"
     )
+
+
+def _told(column: SchemaNode) -> str:
+    return str(column) if column.field_id is None else f"{column} (field id {column.field_id})"
 
 
 def _shown(columns: dict[str, str], names: Sequence[str]) -> str:

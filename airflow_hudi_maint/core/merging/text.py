@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 WHOLE_BYTES = 16 << 20
 """A file up to here is held whole while it is merged; a larger one is read twice, in pieces."""
 _BATCH_BYTES = 8 << 20
-_LOCAL_FILES = 64
 _COPIED_BYTES = 4 << 20
 
 
@@ -74,18 +73,22 @@ def merge_text(
     kind: FileKind,
     rules: TextRules,
     on_unreadable: OnUnreadable = "fail",
+    wants_digest: bool = False,
     log: Callable[[str], None] | None = None,
 ) -> MergedText:
     """Join ``inputs`` (paths and their bytes, in order) into ``output``, a new file.
 
     One header stays, where there are headers; a line end is added between files where it is missing; a byte order mark
-    stays at the beginning alone. All else is the bytes of the inputs.
+    stays at the beginning alone. All else is the bytes of the inputs. ``wants_digest`` gives a digest in any case, for
+    a check on another machine.
 
     Raises UnreadableFileError that names a damaged file (or leaves it out), SchemaConflictError for two headers that
     differ, StorageError.
     """
     with storage.open_output(output) as sink:
         joiner = _Joiner(storage, sink=sink, kind=kind, rules=rules, on_unreadable=on_unreadable, log=log)
+        if wants_digest:
+            joiner.count_digest()
         for path, whole, size in _read_ahead(storage, inputs):
             joiner.add(path, whole=whole, size=size)
     return joiner.result()
@@ -104,7 +107,15 @@ def text_digest(storage: Storage, path: str, *, codec: Codec) -> str:
 
 
 def _read_ahead(storage: Storage, inputs: Sequence[tuple[str, int]]) -> Iterator[tuple[str, bytes | None, int]]:
-    """Each input with its bytes, or None for one that is too large; the next few are read while these are used."""
+    """Each input with its bytes, or None for one that is too large.
+
+    From a disk each is read when it is wanted, and still in the processor's cache when it is written; elsewhere the
+    next few are read meanwhile.
+    """
+    if storage.is_local:
+        for path, size in inputs:
+            yield path, storage.read_bytes(path) if size <= WHOLE_BYTES else None, size
+        return
 
     def read(batch: Sequence[tuple[str, int]]) -> list[tuple[str, bytes | None, int]]:
         small = [path for path, size in batch if size <= WHOLE_BYTES]
@@ -113,7 +124,7 @@ def _read_ahead(storage: Storage, inputs: Sequence[tuple[str, int]]) -> Iterator
 
     with ThreadPoolExecutor(1, thread_name_prefix="merge-read") as pool:
         waiting: Future[list[tuple[str, bytes | None, int]]] | None = None
-        for batch in _batches(inputs, most_files=_LOCAL_FILES if storage.is_local else storage.concurrency):
+        for batch in _batches(inputs, most_files=storage.concurrency):
             following = pool.submit(read, batch)
             if waiting is not None:
                 yield from waiting.result()
@@ -173,12 +184,16 @@ class _Joiner:
             self._log(f"{message}; it stays where it is")
             self._skipped.append(path)
             return
-        if not found.plain_bytes:
-            self._copied += 1
+        if not found.plain_bytes or (found.cut_bytes == found.plain_bytes and not found.header):
+            self._copied += 1  # nothing at all, or a byte order mark alone
             return
         if self._first is None:
             self._first = (path, found)
         self._write(path, found, whole=whole)
+
+    def count_digest(self) -> None:
+        """Have a digest in the place of parts; before the first file."""
+        self._is_compared, self._digest = False, hashlib.sha256()
 
     def result(self) -> MergedText:
         """What was written."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 _PIECE_BYTES = 4 << 20
+_SHOWN = 10
 
 
 def verify_text(storage: Storage, path: str, *, merged: MergedText, codec: Codec) -> None:
@@ -109,9 +110,9 @@ def verify_orc(storage: Storage, path: str, *, size: int, inputs: Sequence[tuple
 
 
 def verify_parquet(storage: Storage, path: str, *, inputs: Sequence[str]) -> None:
-    """Raise VerificationError unless footers agree on rows, and by column on null counts and the range of values.
+    """Raise VerificationError unless footers agree on rows, columns, and by column on values, nulls and their range.
 
-    A column is compared where every footer tells.
+    Nulls and the range of a column are compared where every footer tells.
     """
     from airflow_hudi_maint.core.merging.parquet_facts import parquet_facts
 
@@ -122,7 +123,18 @@ def verify_parquet(storage: Storage, path: str, *, inputs: Sequence[str]) -> Non
         raise VerificationError(
             f"{storage.join(path)} has {merged.rows} rows, and its {len(inputs)} inputs have {rows}; nothing was moved"
         )
+    lost = sorted({name for one in facts for name in one.columns} - set(merged.columns))
+    if lost:
+        raise VerificationError(
+            f"{storage.join(path)} lacks what its inputs have: column {', '.join(lost[:_SHOWN])}; nothing was moved"
+        )
     for name, found in merged.columns.items():
+        values = sum(one.columns[name].values if name in one.columns else one.rows for one in facts)
+        if found.values != values:
+            raise VerificationError(
+                f"Column {name!r} of {storage.join(path)} has {found.values} values, and that of its inputs {values}; "
+                "nothing was moved"
+            )
         ours = [(one.columns.get(name), one.rows) for one in facts]
         nulls = [rows if column is None else column.null_count for column, rows in ours]
         known = [one for one in nulls if one is not None]

@@ -31,6 +31,7 @@ class JobKind(StrEnum):
     CLEAN = "clean"
     RESTORE_PARTITIONS = "restore_partitions"
     RELEASE_SAVEPOINTS = "release_savepoints"
+    MERGE_FILES = "merge_files"
 
 
 class JobStatus(StrEnum):
@@ -66,11 +67,13 @@ class JobTotals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRequest:
-    """One job on one table.
+    """One job on one table, or on one directory of plain files, whose ``table_name`` then is a name for it.
 
     ``base_path`` is written as fsspec reads it; an engine turns it into what Spark reads. ``write_options`` are Hudi
     options that hold for every call the job makes, and stay out of the ``repr`` since a lock provider's may be secret.
-    ``name`` is what Spark shows; empty for one that is derived from the request.
+    ``storage_options`` are what the job's own Python opens the storage with, where it does; they are JSON, may hold
+    credentials, and stay out of the ``repr``, too. ``name`` is what Spark shows; empty for one that is derived from the
+    request.
     """
 
     kind: JobKind
@@ -78,6 +81,7 @@ class JobRequest:
     table_name: str
     write_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     arguments: JsonMapping = field(default_factory=dict)
+    storage_options: JsonMapping = field(default_factory=dict, repr=False)
     totals: JobTotals | None = None
     name: str = ""
 
@@ -109,6 +113,7 @@ class JobRequest:
             "table_name": self.table_name,
             "write_options": dict(self.write_options),
             "arguments": dict(self.arguments),
+            **({"storage_options": dict(self.storage_options)} if self.storage_options else {}),
             "totals": None if totals is None else {"files": totals.files, "bytes": totals.bytes},
             "application_name": self.application_name,
         }
@@ -124,6 +129,7 @@ class JobRequest:
             table_name=_text(document, "table_name"),
             write_options={key: str(value) for key, value in _object(document.get("write_options")).items()},
             arguments=_object(document.get("arguments")),
+            storage_options=_object(document.get("storage_options") or {}),
             totals=None
             if totals is None
             else JobTotals(files=_integer(totals, "files"), bytes=_integer(totals, "bytes")),

@@ -99,12 +99,16 @@ class MergeGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedDirectory:
-    """One directory: its groups, and what is left alone. ``reason`` says why nothing of it is merged, or is empty."""
+    """One directory: its groups, and what is left alone. ``reason`` says why nothing of it is merged, or is empty.
+
+    ``is_untidy``: an earlier run on this very directory died, or left trash that is past its days.
+    """
 
     path: str
     groups: tuple[MergeGroup, ...] = ()
     left_alone: tuple[LeftAlone, ...] = ()
     reason: str = ""
+    is_untidy: bool = False
 
     def to_json(self) -> JsonObject:
         """The object of the JSON document."""
@@ -115,6 +119,7 @@ class PlannedDirectory:
         return {
             "directory": self.path,
             "reason": self.reason,
+            "is_untidy": self.is_untidy,
             "left_alone": [
                 {"reason": one.reason, "files": one.files, "bytes": one.bytes, "examples": list(one.examples)}
                 for one in self.left_alone
@@ -127,6 +132,7 @@ class PlannedDirectory:
         return cls(
             path=value["directory"],
             reason=value["reason"],
+            is_untidy=value.get("is_untidy", False),
             left_alone=tuple(
                 LeftAlone(one["reason"], one["files"], one["bytes"], tuple(one["examples"]))
                 for one in value["left_alone"]

@@ -51,7 +51,10 @@ class MergedGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class MergeReport:
-    """One run on one directory. ``run`` is what an undo takes; None when nothing was swapped."""
+    """One run on one directory. ``run`` is what an undo takes; None when nothing was swapped.
+
+    ``engine`` is who wrote the merged files: ``embedded`` for the process itself, ``spark`` for a job.
+    """
 
     KIND: ClassVar[str] = "merge-report"
     VERSION: ClassVar[int] = 1
@@ -62,6 +65,7 @@ class MergeReport:
     message: str
     started_at: datetime
     run: str | None = None
+    engine: str = "embedded"
     plan_path: str | None = None
     seconds: float = 0.0
     groups: tuple[MergedGroup, ...] = ()
@@ -113,6 +117,7 @@ class MergeReport:
             "kind": self.KIND,
             "version": self.VERSION,
             "started_at": self.started_at.isoformat(),
+            "engine": self.engine,
             **self.summary(),
             "warnings": list(self.warnings),
             "recovered": list(self.recovered),

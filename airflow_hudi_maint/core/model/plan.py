@@ -59,6 +59,10 @@ _EXECUTION_CLASSES = {
 }
 
 
+_MOST = 2**63 - 1
+"""What a Java long holds: Hudi keeps sizes and counts in it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusteringSettings:
     """What a clustering plan is made with; sizes in bytes. The defaults are Hudi's own, but for ``max_groups``.
@@ -78,6 +82,13 @@ class ClusteringSettings:
     keeps_lone_groups: bool = False
 
     def __post_init__(self) -> None:
+        for name in ("target_file_bytes", "small_file_bytes", "max_group_bytes", "min_input_files", "max_groups"):
+            value = getattr(self, name)
+            if value is not None and not 1 <= value <= _MOST:
+                bound = "small; expected at least 1" if value < 1 else f"large; expected at most {_MOST}"
+                raise InvalidSettingError(f"{name}={value} is too {bound}")
+        if len(set(self.sort_columns)) < len(self.sort_columns):
+            raise InvalidSettingError(f"sort_columns={', '.join(self.sort_columns)} names a column twice; name it once")
         if self.target_file_bytes <= self.small_file_bytes:
             msg = (
                 f"target_file_bytes={self.target_file_bytes} is not above small_file_bytes={self.small_file_bytes}: "
@@ -90,11 +101,6 @@ class ClusteringSettings:
                 "no group could fill a file; raise the group size"
             )
             raise InvalidSettingError(msg)
-        for name in ("small_file_bytes", "min_input_files", "max_groups"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                msg = f"{name}={value} is too small; expected at least 1"
-                raise InvalidSettingError(msg)
         if self.layout is not Layout.LINEAR and not self.sort_columns:
             msg = f"layout={self.layout} needs sort_columns; name the columns that queries filter on"
             raise InvalidSettingError(msg)

@@ -60,4 +60,5 @@ def read_names(name: str, value: object) -> tuple[str, ...]:
 
 
 def _refuse(name: str, value: object, wanted: str) -> NoReturn:
-    raise InvalidSettingError(f"{name}={value!r} is not {wanted}")
+    unit = "; sizes are in bytes, without a unit" if name.endswith("bytes") else ""
+    raise InvalidSettingError(f"{name}={value!r} is not {wanted}{unit}")

@@ -6,6 +6,7 @@ Hudi's own clustering job takes such a file (``--props``). Source: ``HoodieClust
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
@@ -61,6 +62,10 @@ _OF_THE_TABLE = (
     "hoodie.metadata.index.drop",
 )
 """What would make another table of it, or another job. What contradicts the table at hand is refused later."""
+
+_KNOWN = (*_NUMBERS, *_OTHER_NUMBERS, *_OF_A_WRITER, SORT_COLUMNS_KEY, EXECUTION_KEY)
+_NEAR = 0.95
+"""How alike a key has to be to one that is known to be a slip: a letter or two, and no key of a later release."""
 
 
 class PropertiesSettings(NamedTuple):
@@ -172,3 +177,5 @@ def _check_option(file: _File, key: str, value: str) -> None:
         raise file.wrong(key, value, why=why)
     if key in _OTHER_NUMBERS:
         file.number(key, value)
+    elif key.startswith("hoodie.clustering.") and (near := get_close_matches(key, _KNOWN, n=1, cutoff=_NEAR)):
+        raise file.wrong(key, value, why=f"is no option; did you mean {near[0]}?")

@@ -65,7 +65,7 @@ def _made(name: str, kind: type[SizeBased], *, options: Mapping[str, object]) ->
         known = f"it takes {', '.join(kind.OPTIONS)}" if kind.OPTIONS else "it takes none"
         raise InvalidSettingError(f"strategy {name} has no option {', '.join(map(repr, unknown))}; {known}")
     given = {
-        _FIELDS.get(option, option): kind.OPTIONS[option](option, value)
+        _FIELDS.get(option, option): kind.OPTIONS[option](f"strategy {name}: {option}", value)
         for option, value in options.items()
         if value is not None
     }
@@ -78,8 +78,9 @@ def _imported(path: str, *, options: Mapping[str, object]) -> ClusteringStrategy
     module_name, _, class_name = path.replace(":", ".").rpartition(".")
     try:
         module = importlib.import_module(module_name)
-    except ImportError as error:
-        raise InvalidSettingError(f"strategy={path!r} cannot be imported: {error}") from error
+    except Exception as error:  # whatever a module of yours raises while it is imported
+        said = error if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
+        raise InvalidSettingError(f"strategy={path!r} cannot be imported: {said}") from error
     kind = getattr(module, class_name, None)
     if not inspect.isclass(kind):
         raise InvalidSettingError(

@@ -40,7 +40,8 @@ class ExecutionSettings:
     """What whoever executes a plan says; None leaves it to the plan, and to Hudi for the parallelism.
 
     ``parallelism`` is how many groups are rewritten at a time (Hudi: 15), ``read_parallelism`` how many tasks read a
-    group (Hudi: 20, since 1.0). ``options`` are Hudi options of this run.
+    group (Hudi: 20, since 1.0). ``target_file_bytes`` counts for a plan that nobody noted a target of. ``options`` are
+    Hudi options of this run.
     """
 
     sort_columns: tuple[str, ...] | None = None
@@ -48,10 +49,11 @@ class ExecutionSettings:
     execution_strategy: ExecutionStrategy | None = None
     parallelism: int | None = None
     read_parallelism: int | None = None
+    target_file_bytes: int | None = None
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("parallelism", "read_parallelism"):
+        for name in ("parallelism", "read_parallelism", "target_file_bytes"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InvalidSettingError(f"{name}={value} is too small; expected at least 1")
@@ -67,7 +69,7 @@ class ExecutionSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRewrite:
-    """How one plan is to be rewritten. ``target_file_bytes`` None: nobody noted it, so Hudi's default holds."""
+    """How one plan is to be rewritten. ``target_file_bytes`` None: nobody noted or asked for one: Hudi's default holds."""
 
     sort_columns: tuple[str, ...]
     layout: Layout
@@ -91,7 +93,7 @@ def planned_rewrite(
 ) -> PlannedRewrite:
     """Say how a plan is to be rewritten, by the plan itself and by the settings (``planned``) that it was made with.
 
-    ``planned`` None: the plan is not ours, or our document is gone. Only then may the layout be chosen now.
+    ``planned`` None: the plan is not ours, or our document is gone. Only then may layout and target be chosen now.
 
     Raises InvalidSettingError when ``asked`` contradicts the plan.
     """
@@ -111,7 +113,7 @@ def planned_rewrite(
         sort_columns=columns,
         layout=layout,
         execution_class=plan.strategy_class or (wanted.class_name if wanted else ""),
-        target_file_bytes=_target_bytes(plan, planned=planned),
+        target_file_bytes=_target_bytes(plan, planned=planned, asked=asked),
     )
 
 
@@ -136,11 +138,11 @@ def _layout(plan: PendingPlan, *, planned: ClusteringSettings | None, asked: Exe
     return known
 
 
-def _target_bytes(plan: PendingPlan, *, planned: ClusteringSettings | None) -> int | None:
+def _target_bytes(plan: PendingPlan, *, planned: ClusteringSettings | None, asked: ExecutionSettings) -> int | None:
     text = plan.parameters.get(TARGET_BYTES_KEY, "")
     if text.isascii() and text.isdecimal():
         return int(text)
-    return planned.target_file_bytes if planned else None
+    return planned.target_file_bytes if planned else asked.target_file_bytes
 
 
 def _names(columns: tuple[str, ...]) -> str:

@@ -41,7 +41,9 @@ def kind_of(name: str) -> FileKind | None:
     >>> kind_of("part-0.csv.gz").extension, kind_of("part-0.snappy.parquet").extension, kind_of("README.txt")
     ('.csv.gz', '.snappy.parquet', None)
     """
-    head, _, last = name.rpartition(".")
+    head, dot, last = name.rpartition(".")
+    if not dot:
+        return None
     before = head.rpartition(".")[2] if "." in head else ""
     key = (before, last)
     try:

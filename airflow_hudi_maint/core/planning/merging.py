@@ -132,7 +132,8 @@ def _sorted_out(
             else:
                 left.add("hidden: a marker, a checksum or a temporary file", name, size)
             continue
-        suffix = name[name.find(".") :]
+        dot = name.find(".")
+        suffix = name[dot:] if dot >= 0 else ""
         try:
             found = by_suffix[suffix]
         except KeyError:
@@ -181,7 +182,7 @@ class _KindPlanner:
         self._path, self._kind, self._files, self._checksums = path, kind, files, checksums
         self._settings, self._left = settings, left
         self._last_output = ""
-        self._names = {one[0] for one in files}
+        self._names = frozenset([one[0] for one in files])
 
     def groups(self) -> Iterator[MergeGroup]:
         for first, last, chosen in self._bins():

@@ -12,20 +12,11 @@ from dataclasses import dataclass, replace
 from airflow_hudi_maint.core.model.file_facts import FileFacts
 from airflow_hudi_maint.core.model.units import counted, human_bytes, human_count
 from airflow_hudi_maint.core.model.verification import Check, Verdict
+from airflow_hudi_maint.core.planning.type_widening import may_become
 
 _SHOWN = 3
 _SLACK = 1.25
 """How far above the target an output may be: Hudi closes a file by an estimate of its size."""
-_PROMOTIONS = {
-    "int": ("long", "float", "double", "string"),
-    "long": ("float", "double", "string"),
-    "float": ("double", "string"),
-    "double": ("string",),
-    "date": ("string",),
-    "bytes": ("string",),
-    "string": ("bytes",),
-}
-"""The changes of a column's type that Hudi lets a table's schema make; an older file keeps the older type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,9 +104,12 @@ def check_records(partitions: Sequence[PartitionFacts], *, noted: Mapping[str, i
 def check_nulls(partitions: Sequence[PartitionFacts]) -> Check:
     """Compare how many rows have no value, for each column outside of lists and maps.
 
-    A column that an older file does not have yet has no value in all of its rows.
+    A column that an older file does not have yet has no value in all of its rows. When less of them have none
+    afterwards, that is noticed and no fault: the column may have had another name (a column that was renamed keeps the
+    old one in old files), have a default, or have stood in the path alone.
     """
     wrong: list[str] = []
+    noticed: list[str] = []
     columns: set[str] = set()
     silent: set[str] = set()
     for one in partitions:
@@ -129,12 +123,20 @@ def check_nulls(partitions: Sequence[PartitionFacts]) -> Check:
             columns.add(column)
             if before != after:
                 said = f"{human_count(before)} rows without a value and has {human_count(after)}"
-                wrong.append(f"{column} of {_named(one)} had {said} ({_difference(after - before)})")
+                said = f"{column} of {_named(one)} had {said} ({_difference(after - before)})"
+                without = sum(file.rows for file in one.inputs if column not in file.null_counts)
+                if before - without <= after < before:
+                    noticed.append(f"{said}, and older files of {human_count(without)} rows do not have the column")
+                else:
+                    wrong.append(said)
     columns -= silent
     passed = f"nulls of {counted(len(columns), 'column')} are the same"
     if silent:
         passed += f"; not told by the footers: {_some(silent)}"
-    return _judged("null counts", wrong, partitions=partitions, passed=passed, told=bool(columns))
+    check = _judged("null counts", wrong, partitions=partitions, passed=passed, told=bool(columns))
+    if noticed and check.verdict is Verdict.PASSED:
+        return replace(check, verdict=Verdict.NOTICED, message=_listed(noticed))
+    return check
 
 
 def check_schema(partitions: Sequence[PartitionFacts], *, table_columns: frozenset[str], name: str = "schema") -> Check:
@@ -158,7 +160,7 @@ def check_schema(partitions: Sequence[PartitionFacts], *, table_columns: frozens
             wrong += [
                 f"column {column} was {before[column]} and is {kind} in {file.path}"
                 for column, kind in file.types.items()
-                if column in before and not _may_become(before[column], kind)
+                if column in before and not may_become(before[column], kind, name=column, columns=table_columns)
             ]
             more = set(file.types) - set(before) if one.inputs and table_columns else set()
             wrong += [f"column {column} is new in {file.path}" for column in sorted(more - table_columns)]
@@ -245,33 +247,6 @@ def _nulls(files: Sequence[FileFacts], column: str) -> int | None:
     counts = [file.null_counts.get(column, file.rows) for file in files]
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
-
-
-def _may_become(old: str, new: str) -> bool:
-    if old == new or new in _PROMOTIONS.get(old, ()):
-        return True
-    if old.startswith("decimal(") and new.startswith("decimal("):
-        (old_digits, old_scale), (new_digits, new_scale) = (_decimal(text) for text in (old, new))
-        return new_scale >= old_scale and new_digits - new_scale >= old_digits - old_scale
-    nested = ("record<", "array<", "map<")
-    # A field may be added to a nested record, too: then the old one's fields stand in the new one's, in order.
-    return old.startswith(nested) and new.startswith(old[: old.index("<") + 1]) and _is_contained(old, new)
-
-
-def _decimal(text: str) -> tuple[int, int]:
-    digits, scale = text.removeprefix("decimal(").removesuffix(")").split(",")
-    return int(digits), int(scale)
-
-
-def _is_contained(old: str, new: str) -> bool:
-    words = iter(_words(new))
-    return all(word in words for word in _words(old))
-
-
-def _words(text: str) -> list[str]:
-    for mark in "<>,:":
-        text = text.replace(mark, f" {mark} ")
-    return text.split()
 
 
 def _named(one: PartitionFacts) -> str:

@@ -88,9 +88,16 @@ def disturbance(
 
 
 def appeared(before: Timeline, after: Timeline, *, own: str) -> tuple[Instant, ...]:
-    """What is on the timeline ``after`` and was not ``before`` in the same state, but for the plan ``own``."""
+    """What is on the timeline ``after`` and was not ``before`` in the same state, but for the plan ``own``.
+
+    A write may have taken the same millisecond for its own instant.
+    """
     seen = {_key(one) for one in before}
-    return tuple(one for one in after if one.requested_time != own and _key(one) not in seen)
+    return tuple(one for one in after if not _is_own(one, own=own) and _key(one) not in seen)
+
+
+def _is_own(one: Instant, *, own: str) -> bool:
+    return one.requested_time == own and one.action.completed_as is Action.REPLACE_COMMIT
 
 
 def _key(one: Instant) -> tuple[str, Action, bool]:

@@ -19,6 +19,11 @@ stitched together, and 16 times when their row groups were merged as well."""
 MOST_FOOTERS = 2_000
 """Files of a plan whose footers are looked at; a plan of more is re-encoded."""
 COPIES_SINCE = (1, 1, 0)
+UNTYPED = "untyped"
+"""A Bloom filter whose footer does not name its type, as simple ones have it: Hudi 1.2.0 fails to merge them when it
+copies (``HoodieFileMetadataMerger``: a null pointer)."""
+
+_UNTYPED_FILTERS = "their Bloom filters name no type (SIMPLE ones), which Hudi fails to put together when it copies"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +72,19 @@ def cannot_copy(*, is_merge_on_read: bool, version: tuple[int, int, int] | None,
     return None
 
 
+def copying_fault(files: Sequence[CopiedFile | None]) -> str | None:
+    """Why Hudi would fail when it is told to copy these files; None where it copies them, or encodes them itself.
+
+    A part of a plan's files is enough: where the others differ from them, Hudi copies none. None stands for a file that
+    could not be read.
+
+    >>> copying_fault([CopiedFile(schema="id", filter_type="DYNAMIC_V0", row_group_bytes=())]) is None
+    True
+    """
+    kinds = {(one.schema, one.filter_type) for one in files if one is not None}
+    return _UNTYPED_FILTERS if len(kinds) == 1 and {kind for _, kind in kinds} == {UNTYPED} else None
+
+
 def choose_copying(
     files: Sequence[CopiedFile | None], *, min_row_group_bytes: int = DEFAULT_MIN_ROW_GROUP_BYTES
 ) -> CopyChoice:
@@ -89,6 +107,8 @@ def choose_copying(
     filters = {one.filter_type for one in known}
     if len(filters) > 1:
         return CopyChoice(strategy=encode, reason=f"the files have Bloom filters of {len(filters)} types")
+    if UNTYPED in filters:
+        return CopyChoice(strategy=encode, reason=_UNTYPED_FILTERS)
     sizes = [size for one in known for size in one.row_group_bytes]
     mean = sum(sizes) // max(len(sizes), 1)
     if mean < min_row_group_bytes:

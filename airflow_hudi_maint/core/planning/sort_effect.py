@@ -42,6 +42,8 @@ def _effect(partitions: Sequence[PartitionFacts], *, column: str) -> SortEffect 
         files = (*one.inputs, *one.outputs)
         if one.lost or not one.inputs or not one.outputs or any(_is_silent(file, column) for file in files):
             continue
+        if not _is_of_one_kind(files, column):
+            continue
         for found, group in ((before, one.inputs), (after, one.outputs)):
             ranges = [file.ranges[column] for file in group if column in file.ranges]
             if ranges:
@@ -59,6 +61,15 @@ def _effect(partitions: Sequence[PartitionFacts], *, column: str) -> SortEffect 
 
 def _is_silent(file: FileFacts, column: str) -> bool:
     return column in file.unranged
+
+
+def _is_of_one_kind(files: Sequence[FileFacts], column: str) -> bool:
+    """Whether the ranges compare: numbers of a column that became a text do not compare with its texts."""
+    try:
+        sorted(bound for file in files for bound in file.ranges.get(column, ()))  # type: ignore[type-var]
+    except TypeError:
+        return False
+    return True
 
 
 def _weighted(found: Sequence[tuple[int, float]]) -> float:

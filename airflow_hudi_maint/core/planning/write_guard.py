@@ -50,6 +50,8 @@ _JOB_KEYS = frozenset(
         "hoodie.table.name",
     }
 )
+_GUARDED_BY = {"hoodie.table.version": "hoodie.write.table.version"}
+"""Keys that say of the table what another key says to a writer."""
 _ALONE_ACTIONS = frozenset({Action.RESTORE, Action.INDEXING})
 """Pending actions that nothing may be written beside, whatever lock provider there is."""
 _LIVE_ACTIONS = WRITE_ACTIONS | _ALONE_ACTIONS | {Action.ROLLBACK}
@@ -175,9 +177,10 @@ def _check_extra(key: str, value: str, *, guarding: Mapping[str, str]) -> None:
         raise InvalidSettingError(f"write option {key!r} is no Hudi option: its name has to start with 'hoodie.'")
     if key in _JOB_KEYS:
         raise InvalidSettingError(f"write option {key!r} is set by the job itself; leave it out")
-    if key in guarding and value.strip().lower() != guarding[key]:
+    guard = _GUARDED_BY.get(key, key)
+    if guard in guarding and value.strip().lower() != guarding[guard]:
         raise InvalidSettingError(
-            f"write option {key}={value} contradicts {key}={guarding[key]}, "
+            f"write option {key}={value} contradicts {guard}={guarding[guard]}, "
             "which keeps the table as it is; leave it out"
         )
 

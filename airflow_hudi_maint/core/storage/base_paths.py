@@ -6,20 +6,19 @@ import re
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
 
-_LOCAL_SCHEME = re.compile(r"(?:file|local):(?://(?:localhost(?=/))?)?")
-_S3A = re.compile(r"s3[an]://")
+_LOCAL_SCHEME = re.compile(r"^(?:file|local):(?://(?:localhost(?=/))?)?")
+_HADOOPS_S3 = re.compile(r"^s3[an]://")
 _PASSWORD_IN_URL = re.compile(r"\w[\w+.-]*://[^/?#@]*:[^/?#]*@")
 _NOTHING_BETWEEN = re.compile(r"/+(?:\./+)*(?:\.$)?")
 
 
 def plain_path(url: str) -> str:
-    """The one spelling of a path or URL: a local one without scheme, Hadoop's names for S3 as fsspec's, no slash at
-    its end.
+    """The one spelling of a path or URL: a local one without scheme, ``s3://`` for all of S3, no slash at the end.
 
     >>> [plain_path(url) for url in ("/lake/t/", "file:///lake/./t", "file:/lake//t", "s3://lake/t/", "s3a://lake/t")]
     ['/lake/t', '/lake/t', '/lake/t', 's3://lake/t', 's3://lake/t']
     """
-    local = _LOCAL_SCHEME.sub("", url, count=1) if _LOCAL_SCHEME.match(url) else url
+    local = _HADOOPS_S3.sub("s3://", _LOCAL_SCHEME.sub("", url, count=1), count=1)
     if "://" not in local:
         local = _NOTHING_BETWEEN.sub("/", local)
     return local if local.endswith("://") else local.rstrip("/") or local

@@ -18,7 +18,7 @@ from typing import Any
 
 from airflow_hudi_maint.core.errors import PendingActionError
 from airflow_hudi_maint.core.model.commit import Operation, PendingPlan
-from airflow_hudi_maint.core.model.instant import Action, State
+from airflow_hudi_maint.core.model.instant import Action, Instant, State
 from airflow_hudi_maint.core.model.rewrite_group import PlannedGroup, PlannedInput
 from airflow_hudi_maint.core.model.table_config import TIMELINE_LAYOUT_2_SINCE
 from airflow_hudi_maint.core.model.timeline import Timeline
@@ -130,7 +130,8 @@ class PlanFile:
 
         Raises PendingActionError for a plan that is being executed or was, by ``timeline``, and StorageError.
         """
-        state = next((one.state for one in timeline if one.requested_time == self.requested_time), None)
+        instant = self._instant(timeline)
+        state = None if instant is None else instant.state
         if state is not None and state is not State.REQUESTED:
             msg = (
                 f"Clustering plan {self.requested_time} cannot be withdrawn: it is {state.name.lower()}, so another "
@@ -147,7 +148,7 @@ class PlanFile:
 
         Raises PendingActionError when it is no longer pending.
         """
-        instant = timeline.find(self.requested_time)
+        instant = self._instant(timeline)
         record = requested.record(table_version=self.table.config.table_version)
         plan = (
             None
@@ -161,6 +162,17 @@ class PlanFile:
             )
             raise PendingActionError(msg)
         return plan
+
+    def _instant(self, timeline: Timeline) -> Instant | None:
+        """The plan's own instant: a writer may have taken the same millisecond for a commit."""
+        return next(
+            (
+                one
+                for one in timeline
+                if one.requested_time == self.requested_time and one.action.completed_as is Action.REPLACE_COMMIT
+            ),
+            None,
+        )
 
     def content(self) -> bytes | None:
         """What the file holds; None where there is none."""

@@ -6,13 +6,12 @@ import logging
 from collections.abc import Sequence
 
 from airflow_hudi_maint.core.errors import CorruptTableError
-from airflow_hudi_maint.core.planning.small_file_copying import CopiedFile
+from airflow_hudi_maint.core.planning.small_file_copying import UNTYPED, CopiedFile
 from airflow_hudi_maint.core.storage.filesystem import Storage
 from airflow_hudi_maint.core.storage.footers import read_footer
 
 _FILTER_TYPE = b"hoodie_bloom_filter_type_code"
 _FILTER = b"org.apache.hudi.bloomfilter"
-_OLDEST_FILTER = "SIMPLE"
 
 _log = logging.getLogger(__name__)
 
@@ -29,8 +28,7 @@ def _copied(storage: Storage, path: str) -> CopiedFile | None:
         _log.warning("Passed over a footer: %s", error)
         return None
     texts: dict[bytes, bytes] = footer.metadata or {}
-    # A filter without a type is of the first one there was, as Hudi takes it.
-    default = _OLDEST_FILTER if _FILTER in texts else ""
+    default = UNTYPED if _FILTER in texts else ""
     return CopiedFile(
         # The first line is the address of the object.
         schema=str(footer.schema).partition("\n")[2],

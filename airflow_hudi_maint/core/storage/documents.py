@@ -82,6 +82,11 @@ class DocumentStore:
             self.storage.write_atomic(relative, _dump(document, compact=folder == "statistics"))
         return self.storage.join(relative)
 
+    def create(self, folder: Folder, *, name: str, document: JsonObject) -> bool:
+        """Write a document unless there is one of this name, and say whether this call wrote it."""
+        relative = self._relative(folder, name=name)
+        return self.is_read_only or self.storage.write_new(relative, _dump(document, compact=False))
+
     def write_page(self, folder: Folder, *, name: str, text: str) -> str:
         """Write a page for people (``<instant>.html``) beside the documents, and return its full path."""
         relative = f"{self._folder(folder)}/{_plain_name(name, suffix='.html')}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Self, TypeAlias, TypeVar, cast
@@ -19,9 +19,15 @@ from airflow_hudi_maint.core.storage import local_files
 from airflow_hudi_maint.core.storage.base_paths import checked_root, plain_path
 from airflow_hudi_maint.core.storage.entries import Entry, Listing
 from airflow_hudi_maint.core.storage.range_file import RangeFile
-from airflow_hudi_maint.core.storage.remote_files import RemoteFiles, client_options, open_remote, protocols
+from airflow_hudi_maint.core.storage.remote_files import (
+    RemoteFiles,
+    client_options,
+    endpoint_of,
+    open_remote,
+    protocols,
+)
 from airflow_hudi_maint.core.storage.request_count import RequestCount
-from airflow_hudi_maint.core.storage.retries import RetryPolicy, is_denied, is_outdated
+from airflow_hudi_maint.core.storage.retries import RetryPolicy, is_denied, is_outdated, is_unreached
 
 __all__ = ["DEFAULT_CONCURRENCY", "Contents", "Entry", "Listing", "RequestCount", "Storage", "plain_path"]
 
@@ -50,6 +56,7 @@ class Storage:
         concurrency: int = DEFAULT_CONCURRENCY,
         retry: RetryPolicy | None = None,
         secrets: Iterable[str] = (),
+        endpoint: str = "",
     ) -> None:
         self.root = root
         self.requests = RequestCount()
@@ -60,6 +67,7 @@ class Storage:
         self._remote: RemoteFiles = open_remote(file_system, concurrency=concurrency)
         self._retry = retry or RetryPolicy()
         self._secrets = tuple(secrets)
+        self._endpoint = endpoint
         self._pool: ThreadPoolExecutor | None = None
         self._pool_lock = threading.Lock()
 
@@ -101,6 +109,7 @@ class Storage:
             concurrency=concurrency,
             retry=retry,
             secrets=secrets,
+            endpoint=endpoint_of(given),
         )
 
     def __repr__(self) -> str:
@@ -152,6 +161,17 @@ class Storage:
         self.requests.add("lists")
         with self._failures(path):
             return local_files.list_own(self._full(path))
+
+    def look(self, path: str, names: Collection[str]) -> dict[str, Entry]:
+        """Those of the named files of one directory that are there, without links, at the cost of what lies between."""
+        full = self._full(path)
+        self.requests.add("lists", count=self._is_local)
+        with self._failures(path):
+            if self._is_local:
+                found: Iterable[Entry] = local_files.look(full, names)
+            else:
+                found = self._remote.look(full, names, page=self._list_page)
+            return {entry.name: entry for entry in found}
 
     def names(self, path: str) -> tuple[str, ...]:
         """The names in one directory, in no order: what :meth:`list` shows at a third of the cost, without details."""
@@ -240,6 +260,12 @@ class Storage:
                     local_files.settle(output)
                 else:
                     output.close()
+
+    def permit_as(self, path: str, sources: Sequence[str]) -> None:
+        """Let those who may read each of ``sources`` read a file, and no others; only disks know of permissions."""
+        if self._is_local:
+            with self._failures(path):
+                local_files.permit_as(self._full(path), [self._full(one) for one in sources])
 
     def move(self, source: str, target: str) -> None:
         """Give a file another path below the root: a rename, or on object stores a copy and then a deletion.
@@ -354,12 +380,17 @@ class Storage:
         return None if shows_secret(error, secrets=self._secrets) else error
 
     def _failure(self, error: Exception, *, path: str) -> StorageAccessError | StorageError:
+        where = self.join(path)
         said = f"{type(error).__name__}: {redacted(str(error), secrets=self._secrets)}"
+        if self._endpoint:
+            said += f" (endpoint {self._endpoint})"
         if is_denied(error):
             return StorageAccessError(
-                f"Access to {self.join(path)} is denied: {said}; check the credentials and what they may do (object "
+                f"Access to {where} is denied: {said}; check the credentials and what they may do (object "
                 "stores also answer so for what is missing, to those who may not list)"
             )
         if is_outdated(error):
-            return StorageError(f"The credentials for {self.join(path)} ran out: {said}; try again with fresh ones")
-        return StorageError(f"Storage failed at {self.join(path)}: {said}; try again")
+            return StorageError(f"The credentials for {where} ran out: {said}; try again with fresh ones")
+        if is_unreached(error):
+            return StorageError(f"Nobody answers for {where}: {said}; check endpoint and server, then try again")
+        return StorageError(f"Storage failed at {where}: {said}; try again")

@@ -68,8 +68,11 @@ def _range(footer: FileMetaData, number: int) -> tuple[Bound, Bound] | bool:
         column = footer.row_group(group).column(number)
         statistics = column.statistics
         if statistics is not None and statistics.has_min_max:
-            least.append(statistics.min)
-            greatest.append(statistics.max)
+            try:
+                least.append(statistics.min)
+                greatest.append(statistics.max)
+            except (ValueError, OverflowError):  # Spark takes days after the year 9999, and texts that are no UTF-8
+                return False
         elif not _is_empty(column, rows=footer.row_group(group).num_rows):
             return False
     return (min(least), max(greatest)) if least else True

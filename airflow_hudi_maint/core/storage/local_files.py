@@ -9,12 +9,15 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 import uuid
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import BinaryIO
 
 from airflow_hudi_maint.core.storage.entries import Entry, Listing
 
+_PIECE_BYTES = 8 << 20
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
@@ -54,6 +57,33 @@ def list_own(full: str) -> tuple[Listing, tuple[str, ...]]:
             elif one.is_symlink():
                 links.append(one.name)
     return entries, tuple(links)
+
+
+def look(full: str, names: Iterable[str]) -> Listing:
+    """The files of these names in a directory that are there; neither links nor directories."""
+    entries: Listing = []
+    for name in names:
+        try:
+            status = os.lstat(f"{full}/{name}")
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        if stat.S_ISREG(status.st_mode):
+            entries.append(Entry(name, False, status.st_size, status.st_mtime_ns))  # noqa: FBT003 by position
+    return entries
+
+
+def permit_as(full: str, sources: Iterable[str]) -> None:
+    """Give a file the permissions that all of the sources grant, and their owner and group where that is allowed."""
+    found = [os.lstat(one) for one in sources]
+    mode = 0o777
+    for one in found:
+        mode &= one.st_mode
+    owners, groups = {one.st_uid for one in found}, {one.st_gid for one in found}
+    owner, group = (owners.pop() if len(owners) == 1 else -1), (groups.pop() if len(groups) == 1 else -1)
+    for ids in ((owner, -1), (-1, group)):
+        with suppress(PermissionError):  # to give files away is root's alone
+            os.chown(full, *ids)
+    os.chmod(full, mode)
 
 
 def open_output(full: str) -> BinaryIO:
@@ -99,9 +129,19 @@ def remove_folder(full: str) -> None:
 
 
 def read(full: str) -> bytes:
-    """Read a whole file."""
-    with open(full, "rb") as file:
-        return file.read()
+    """Read a whole file; without a file object, which takes longer to make than a small file to read."""
+    number = os.open(full, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    try:
+        size = os.fstat(number).st_size
+        data = os.read(number, size + 1)
+        if len(data) == size:
+            return data
+        pieces = [data]  # it grows, or is too large for one call
+        while pieces[-1]:
+            pieces.append(os.read(number, _PIECE_BYTES))
+        return b"".join(pieces)
+    finally:
+        os.close(number)
 
 
 def write(full: str, data: bytes) -> None:

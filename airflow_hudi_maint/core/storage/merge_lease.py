@@ -1,7 +1,7 @@
 """One run at a time on a plain directory: a lease that a run holds, and that ends with it or with its heartbeat.
 
-Leases are numbered files, made by an exclusive create; the highest number holds. A run whose lease was taken over while
-it slept finds the higher number before it changes anything, and stops.
+Leases are numbered files, made by an exclusive create; the highest number holds, and its token says who that is. A run
+whose lease was taken over while it slept finds another token, or none, before it changes anything, and stops.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
 from airflow_hudi_maint.core.errors import HudiMaintError, PendingActionError
 from airflow_hudi_maint.core.model.merge_plan import MERGE_STATE_FOLDER
@@ -43,16 +44,30 @@ class Lease:
 
     def check(self) -> None:
         """Raise PendingActionError when another run took over: nothing may be changed any more."""
-        last = max(_numbers(self.storage), default=0)
-        if last != self.number:
+        if not self._is_held():
             raise PendingActionError(
-                f"Run {self.run} on {self.storage.root} was taken for dead and another took over (lease {last}); "
-                "what it had not swapped is as it was; run again when that one is done"
+                f"Run {self.run} on {self.storage.root} was taken for dead and another took over; what it had not "
+                "swapped is as it was; run again when that one is done"
             )
 
     def beat(self) -> None:
-        """Say that the run is alive."""
+        """Say that the run is alive; a lease that was lost stays lost, also when whoever took it over is done."""
+        self.check()
         self.storage.write_atomic(_path(self.number), _content(self.run, token=self.token))
+
+    def release(self) -> None:
+        """Give the lease back, unless it is another's by now."""
+        if self._is_held():
+            self.storage.delete(_path(self.number))
+
+    def _is_held(self) -> bool:
+        if max(_numbers(self.storage), default=0) != self.number:
+            return False
+        try:
+            held = json.loads(self.storage.read_bytes(_path(self.number)))
+        except (FileNotFoundError, ValueError):
+            return False
+        return isinstance(held, dict) and held.get("token") == self.token
 
 
 @contextmanager
@@ -72,7 +87,7 @@ def holding_lease(storage: Storage, *, run: str) -> Iterator[Lease]:
         _alive.discard(lease.token)
         beating.join()
         with suppress(HudiMaintError, FileNotFoundError):  # one that stays counts as dead at once, or soon
-            storage.delete(_path(lease.number))
+            lease.release()
 
 
 def live_holder(storage: Storage, *, path: str = "") -> str:
@@ -130,6 +145,7 @@ def _content(run: str, *, token: str) -> bytes:
         "run": run,
         "token": token,
         "host": socket.gethostname(),
+        "machine": _machine(),
         "process": os.getpid(),
         "heartbeat": time.time(),
     }
@@ -145,10 +161,10 @@ def _holder(storage: Storage, path: str) -> str:
     try:
         held = json.loads(data)
         run, token, host, process = str(held["run"]), held["token"], str(held["host"]), int(held["process"])
-        beat = float(held["heartbeat"])
+        beat, machine = float(held["heartbeat"]), held.get("machine")
     except (ValueError, KeyError, TypeError):
         return _unreadable_holder(storage, path)
-    if host == socket.gethostname():
+    if host == socket.gethostname() and machine == _machine():
         if process == os.getpid() and token not in _alive:
             return ""
         if not _runs(process):
@@ -157,6 +173,16 @@ def _holder(storage: Storage, path: str) -> str:
         return ""
     heard = datetime.fromtimestamp(beat, tz=UTC).isoformat(timespec="seconds")
     return f"run {run} (process {process} on {host}, last heard of at {heard})"
+
+
+def _machine() -> str:
+    """Where numbers of processes are ours: containers that share a host's name have other ones of their own."""
+    known: list[str] = []
+    with suppress(OSError):
+        known.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())
+    with suppress(OSError):
+        known.append(str(Path("/proc/self/ns/pid").readlink()))
+    return " ".join(known)
 
 
 def _unreadable_holder(storage: Storage, path: str) -> str:

@@ -37,14 +37,14 @@ def finish(storage: Storage, swap: Swap) -> bool:
     try:
         publish(storage, swap)
     except HudiMaintError:
-        if swap.output.name not in _entries(storage, swap.directory):
+        if swap.output.name not in storage.look(swap.directory, [swap.output.name]):
             turn_back(storage, swap)  # nothing was moved yet, and a directory that cannot be written to stays so
         raise
     _to_trash(storage, swap)
     if _grew_on_the_way(storage, swap):
         turn_back(storage, swap)
         return False
-    after = _entries(storage, swap.directory).get(swap.output.name)
+    after = storage.look(swap.directory, [swap.output.name]).get(swap.output.name)
     if after is None:
         raise VerificationError(
             f"{storage.join(swap.path_of(swap.output.name))} vanished right after it was published; its inputs are in "
@@ -59,12 +59,13 @@ def finish(storage: Storage, swap: Swap) -> bool:
 def turn_back(storage: Storage, swap: Swap) -> None:
     """Put the inputs back and take the merged file away; what an input became meanwhile stays.
 
-    Raises VerificationError when an input can be found nowhere, or its place is taken: then nothing is deleted.
+    A swap of which nothing was moved yet is forgotten, whatever became of its inputs. Raises VerificationError when an
+    input can be found nowhere, or its place is taken: then nothing is deleted.
     """
     if swap.direction != "back":
         swap = replace(swap, direction="back")
         storage.write_atomic(swap.journal_path, swap.to_bytes())
-    here, trashed = _entries(storage, swap.directory), _entries(storage, trash_folder(swap.run))
+    here, trashed = _here(storage, swap), _trashed(storage, swap)
     published = here.get(swap.output.name)
     if published is not None and published.bytes != swap.output.bytes:
         raise VerificationError(_changed(storage, swap, published))
@@ -72,7 +73,8 @@ def turn_back(storage: Storage, swap: Swap) -> None:
     def restore(one: SwapFile) -> None:
         _restore(storage, swap, one, here=here.get(one.name), in_trash=_base(one.aside) in trashed)
 
-    _each(storage, swap, restore)
+    if published is not None or any(_base(one.aside) in trashed for one in swap.inputs):
+        _each(storage, swap, restore)
     if published is not None:
         _delete_if_there(storage, swap.path_of(swap.output.name))
     _delete_if_there(storage, swap.output.aside)
@@ -102,17 +104,20 @@ def recover(storage: Storage) -> tuple[str, ...]:
 
 
 def _can_go_forward(storage: Storage, swap: Swap) -> bool:
-    here = _entries(storage, swap.directory)
+    here = _here(storage, swap)
     published = here.get(swap.output.name)
     if published is not None and published.bytes != swap.output.bytes:
         raise VerificationError(_changed(storage, swap, published))
-    if published is None and _base(swap.output.aside) not in _entries(storage, STAGING_FOLDER):
+    if published is None and not storage.look(STAGING_FOLDER, [_base(swap.output.aside)]):
         return False
     for one in swap.inputs:
         entry = here.get(one.name)
+        if entry is None and published is None and not one.is_checksum:
+            _log.warning("%s was deleted before it was merged", storage.join(swap.path_of(one.name)))
+            return False
         if entry is not None and not one.is_checksum and not _is_as_merged(entry, one):
             _log.warning("%s changed since it was merged", storage.join(swap.path_of(one.name)))
-            trashed = _entries(storage, trash_folder(swap.run))
+            trashed = _trashed(storage, swap)
             if _base(one.aside) not in trashed:
                 return False
             # It went to the trash, and then a new file came under its name: that one is nobody's input.
@@ -129,14 +134,14 @@ def _changed(storage: Storage, swap: Swap, published: Entry) -> str:
 def publish(storage: Storage, swap: Swap) -> None:
     """The first half of a swap: give the merged file its name."""
     target, name = swap.path_of(swap.output.name), swap.output.name
-    if name in _entries(storage, swap.directory):
+    if storage.look(swap.directory, [name]):
         _delete_if_there(storage, swap.output.aside)  # an object store's copy that was not deleted yet
         return
     storage.move(swap.output.aside, target)
 
 
 def _to_trash(storage: Storage, swap: Swap) -> None:
-    here, trashed = _entries(storage, swap.directory), _entries(storage, trash_folder(swap.run))
+    here, trashed = _here(storage, swap), _trashed(storage, swap)
 
     def put_aside(one: SwapFile) -> None:
         _put_aside(storage, swap, one, here=here.get(one.name), in_trash=_base(one.aside) in trashed)
@@ -146,7 +151,7 @@ def _to_trash(storage: Storage, swap: Swap) -> None:
 
 def _grew_on_the_way(storage: Storage, swap: Swap) -> bool:
     """Whether somebody wrote to an input after the last look and before it went: that is in no merged file."""
-    trashed = _entries(storage, trash_folder(swap.run))
+    trashed = _trashed(storage, swap)
     for one in swap.inputs:
         entry = trashed.get(_base(one.aside))
         # A rename keeps the time of writing, a copy has a new one.
@@ -189,7 +194,8 @@ def _restore(storage: Storage, swap: Swap, one: SwapFile, *, here: Entry | None,
     elif here is None and not one.is_checksum:
         raise VerificationError(
             f"{storage.join(path)} is neither in its place nor in the trash, so the merge into {swap.output.name} "
-            f"cannot be rolled back; the merged file stays, and so does {storage.join(swap.journal_path)}"
+            f"cannot be rolled back; the merged file stays. Put that input back, or, when the merged file is right as "
+            f"it is, delete {storage.join(swap.journal_path)}, and run again"
         )
     elif here is not None and in_trash:
         if _same_content(storage, path, one.aside):
@@ -215,6 +221,16 @@ def _same_content(storage: Storage, first: str, second: str) -> bool:
                 return True
 
 
+def _here(storage: Storage, swap: Swap) -> Mapping[str, Entry]:
+    """The merged file and the inputs that are in the directory, by name."""
+    return storage.look(swap.directory, [swap.output.name, *(one.name for one in swap.inputs)])
+
+
+def _trashed(storage: Storage, swap: Swap) -> Mapping[str, Entry]:
+    """The inputs that are in the trash, by their names there."""
+    return storage.look(trash_folder(swap.run), [_base(one.aside) for one in swap.inputs])
+
+
 def _entries(storage: Storage, folder: str) -> Mapping[str, Entry]:
     try:
         entries, _ = storage.list_own(folder)
@@ -232,6 +248,7 @@ def _base(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def has_leftovers(storage: Storage) -> bool:
-    """Whether an earlier run left a swap half done, or something staged."""
-    return bool(open_swaps(storage) or _entries(storage, STAGING_FOLDER))
+def has_leftovers(storage: Storage, *, path: str = "") -> bool:
+    """Whether an earlier run on a directory below the root left a swap half done, or something staged."""
+    staging = f"{path}/{STAGING_FOLDER}" if path else STAGING_FOLDER
+    return bool(open_swaps(storage, path=path) or _entries(storage, staging))

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from airflow_hudi_maint.core.errors import DocumentNotFoundError, GuardTrippedError, InvalidSettingError
 from airflow_hudi_maint.core.model.units import counted
 from airflow_hudi_maint.core.storage.filesystem import Storage
-from airflow_hudi_maint.core.storage.merge_journal import TRASH_FOLDER, Swap, SwapFile, trash_folder
+from airflow_hudi_maint.core.storage.merge_journal import TRASH_FOLDER, Swap, SwapFile, open_swaps, trash_folder
 from airflow_hudi_maint.core.storage.merge_swap import begin, turn_back
 
 _RUN_FORMAT = "%Y%m%dT%H%M%SZ"
@@ -33,10 +33,10 @@ def run_moment(run: str) -> datetime:
         raise InvalidSettingError(f"{run!r} is no run of a merge; expected a name as 20261130T010203Z-ab12") from error
 
 
-def runs_in_trash(storage: Storage) -> tuple[str, ...]:
-    """The runs whose inputs are still there, oldest first."""
+def runs_in_trash(storage: Storage, *, path: str = "") -> tuple[str, ...]:
+    """The runs on a directory below the root whose inputs are still there, oldest first."""
     try:
-        found = storage.list(TRASH_FOLDER)
+        found = storage.list(f"{path}/{TRASH_FOLDER}" if path else TRASH_FOLDER)
     except FileNotFoundError:
         return ()
     return tuple(sorted(entry.name for entry in found if entry.is_directory))
@@ -75,15 +75,14 @@ def undo(storage: Storage, *, swaps: tuple[Swap, ...]) -> None:
 def purge(storage: Storage, *, now: datetime, trash_days: int) -> tuple[str, ...]:
     """Delete what runs put aside ``trash_days`` ago or earlier, and return the runs' names.
 
-    A run that was promised longer keeps its promise. Manifests go first: what is without one cannot be undone.
+    A run that was promised longer keeps its promise, and so does one with a swap that is still open: its trash may be
+    the only copy. Manifests go first: what is without one cannot be undone.
     """
     purged: list[str] = []
+    still_open = {swap.run for swap in open_swaps(storage)}
     for run in runs_in_trash(storage):
-        try:
-            age = now - run_moment(run)
-        except InvalidSettingError:  # not ours
-            continue
-        if age < timedelta(days=trash_days):
+        age = _age(run, now=now)
+        if run in still_open or age is None or age < timedelta(days=trash_days):
             continue
         folder = trash_folder(run)
         names = sorted(storage.names(folder), key=lambda name: not name.endswith(".json"))
@@ -99,12 +98,23 @@ def purge(storage: Storage, *, now: datetime, trash_days: int) -> tuple[str, ...
     return tuple(purged)
 
 
-def _problems(storage: Storage, swap: Swap) -> list[str]:
+def has_expired(storage: Storage, *, path: str, now: datetime, trash_days: int) -> bool:
+    """Whether the trash of a directory below the root has a run of so many days ago or earlier."""
+    ages = (_age(run, now=now) for run in runs_in_trash(storage, path=path))
+    return any(age is not None and age >= timedelta(days=trash_days) for age in ages)
+
+
+def _age(run: str, *, now: datetime) -> timedelta | None:
+    """How long ago a run was; None for a folder that is not ours."""
     try:
-        here = {entry.name: entry for entry in storage.list_own(swap.directory)[0]}
-    except FileNotFoundError:
-        here = {}
-    trashed = set(storage.names(trash_folder(swap.run)))
+        return now - run_moment(run)
+    except InvalidSettingError:
+        return None
+
+
+def _problems(storage: Storage, swap: Swap) -> list[str]:
+    here = storage.look(swap.directory, [swap.output.name, *(one.name for one in swap.inputs)])
+    trashed = storage.look(trash_folder(swap.run), [one.aside.rpartition("/")[2] for one in swap.inputs])
     output = here.get(swap.output.name)
     path = storage.join(swap.path_of(swap.output.name))
     found: list[str] = []

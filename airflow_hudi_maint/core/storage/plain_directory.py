@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -55,7 +56,7 @@ def refuse_inside_table(url: str, *, storage_options: Mapping[str, object] | Non
 
     A directory above that may not be looked into is passed over.
     """
-    for parent in parents_of(url):
+    for parent, _ in enclosing(url):
         try:
             storage = Storage.open(parent, storage_options=storage_options)
             refusal = _marked(storage)
@@ -63,6 +64,16 @@ def refuse_inside_table(url: str, *, storage_options: Mapping[str, object] | Non
             continue
         if refusal:
             raise UnsupportedTableError(f"{url} lies in {parent}, which is {refusal}")
+
+
+def enclosing(url: str) -> tuple[tuple[str, str], ...]:
+    """The directories that a path or URL lies in, each with the path from there, by its name and by what links make it.
+
+    >>> enclosing("s3://lake/raw/day=1")
+    (('s3://lake/raw', 'day=1'), ('s3://lake', 'raw/day=1'))
+    """
+    names = [url] if "://" in url else list(dict.fromkeys([url, os.path.realpath(url)]))
+    return tuple((parent, name[len(parent) :].strip("/")) for name in names for parent in parents_of(name))
 
 
 def parents_of(url: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from airflow_hudi_maint.core.errors import DocumentNotFoundError, InvalidSettingError
+from airflow_hudi_maint.core.errors import DocumentNotFoundError, InvalidSettingError, StorageError
 from airflow_hudi_maint.core.storage.filesystem import Storage
 from airflow_hudi_maint.core.storage.java_properties import PropertiesFile
 
@@ -21,6 +21,10 @@ def read_properties_file(location: str, *, storage_options: Mapping[str, object]
         text = storage.read_bytes(name).decode("utf-8")
     except FileNotFoundError as error:
         raise DocumentNotFoundError(f"There is no properties file at {location}") from error
+    except StorageError as error:
+        if not isinstance(error.__cause__, IsADirectoryError):
+            raise
+        raise InvalidSettingError(f"{location} is a folder; give the path of a properties file") from error
     except UnicodeDecodeError as error:
         raise InvalidSettingError(f"{location} is no UTF-8 text ({error}); save it as UTF-8") from error
     return PropertiesFile.parse(text, name=location)

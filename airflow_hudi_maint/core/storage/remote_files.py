@@ -6,7 +6,7 @@ Errors are those of the client; counting, retrying and wording them is :class:`S
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, cast
@@ -50,6 +50,16 @@ def client_options(scheme: str, given: Mapping[str, object], *, concurrency: int
     return {"max_concurrency": 1, **given, "config_kwargs": config}
 
 
+def endpoint_of(given: Mapping[str, object]) -> str:
+    """The address of the server that these options name, without a user and password; empty without one."""
+    client = given.get("client_kwargs")
+    named = given.get("endpoint_url") or (client.get("endpoint_url") if isinstance(client, Mapping) else None)
+    if not isinstance(named, str):
+        return ""
+    scheme, separator, rest = named.rpartition("://")
+    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+
+
 class RemoteFiles:
     """The verbs of storage on any file system of fsspec's, by full paths as it writes them."""
 
@@ -69,6 +79,13 @@ class RemoteFiles:
             elif info["type"] != "directory" and not self._is_folder_marker(info):
                 raise NotADirectoryError(full)  # a file, listed as itself
         return [entry for entry in entries if not _is_marker(entry)]
+
+    def look(self, full: str, names: Collection[str], *, page: Page) -> Listing:
+        """The files of these names in one directory that are there."""
+        try:
+            return [one for one in self.list(full, page=page) if one.name in names and not one.is_directory]
+        except FileNotFoundError:
+            return []
 
     def read(self, full: str) -> bytes:
         """Read a whole file."""
@@ -194,11 +211,26 @@ class S3Files(RemoteFiles):
 
     def list(self, full: str, *, page: Page) -> Listing:
         """List what is below a prefix; FileNotFoundError when that is nothing, not even a marker of the folder."""
+        entries, is_there = self._between(full, first="", last="", page=page)
+        if not entries and not is_there:
+            raise FileNotFoundError(full)
+        return entries
+
+    def look(self, full: str, names: Collection[str], *, page: Page) -> Listing:
+        """The same of some names, from the page of the first to that of the last."""
+        if not names:
+            return []
+        wanted = frozenset(names)
+        entries, _ = self._between(full, first=min(wanted), last=max(wanted), page=page)
+        return [one for one in entries if one.name in wanted and not one.is_directory]
+
+    def _between(self, full: str, *, first: str, last: str, page: Page) -> tuple[Listing, bool]:
+        """The entries from about ``first`` to about ``last`` (empty: all), and whether the folder itself is there."""
         bucket, key, _ = self._fs.split_path(full)
         prefix = f"{key.rstrip('/')}/" if key else ""
         entries: Listing = []
         is_there = not prefix
-        for answer in self._pages(bucket, prefix=prefix, page=page):
+        for answer in self._pages(bucket, prefix=prefix, page=page, after=first[:-1]):
             for one in answer.get("CommonPrefixes", ()):
                 name = one["Prefix"][len(prefix) : -1]
                 if name:  # a key with two slashes in a row is below a folder without a name, which nothing can ask for
@@ -209,9 +241,9 @@ class S3Files(RemoteFiles):
                 if name and not (name.endswith(_HADOOP_MARKER) and not one["Size"]):
                     modified_ns = int(one["LastModified"].timestamp() * 1e9)
                     entries.append(Entry(name, False, one["Size"], modified_ns))  # noqa: FBT003
-        if not entries and not is_there:
-            raise FileNotFoundError(full)
-        return entries
+            if last and any(one.name > last for one in entries[-1:]):
+                break
+        return entries, is_there
 
     def write_new(self, full: str, data: bytes) -> bool:
         """Put an object unless there is one, as S3 and the newer of the stores like it can; else after a look."""
@@ -227,8 +259,10 @@ class S3Files(RemoteFiles):
             raise
         return True
 
-    def _pages(self, bucket: str, *, prefix: str, page: Page) -> Iterator[Mapping[str, Any]]:
+    def _pages(self, bucket: str, *, prefix: str, page: Page, after: str = "") -> Iterator[Mapping[str, Any]]:
         asked: dict[str, Any] = {**self._fs.req_kw, "Bucket": bucket, "Prefix": prefix, "Delimiter": "/"}
+        if after:
+            asked["StartAfter"] = f"{prefix}{after}"
         while True:
             answer = page(lambda: self._fs.call_s3("list_objects_v2", **asked))
             yield answer

@@ -45,6 +45,14 @@ _TRANSIENT_ERRNO = frozenset(
 )
 _DENIED_STATUS = frozenset((401, 403))
 _DENIED_CLASSES = frozenset(("NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError"))
+_UNREACHED_CLASSES = frozenset(
+    (
+        *("EndpointConnectionError", "ConnectTimeoutError"),  # botocore
+        "ClientConnectorError",  # aiohttp
+        *("ConnectTimeout", "NewConnectionError"),  # requests and urllib3
+        "ConnectionRefusedError",
+    )
+)
 _OUTDATED_CODES = frozenset(("ExpiredToken", "TokenRefreshRequired", "RequestExpired", "ExpiredTokenException"))
 
 
@@ -86,6 +94,11 @@ def is_denied(error: BaseException) -> bool:
 def is_outdated(error: BaseException) -> bool:
     """Whether the credentials were good and ran out."""
     return any(_code(one) in _OUTDATED_CODES for one in _chain(error))
+
+
+def is_unreached(error: BaseException) -> bool:
+    """Whether nobody answered at all: a server that is down, or an address that is none."""
+    return any(_class_names(one) & _UNREACHED_CLASSES for one in _chain(error))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

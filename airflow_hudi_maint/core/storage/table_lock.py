@@ -19,6 +19,7 @@ from typing import Final
 from airflow_hudi_maint.core.errors import InvalidSettingError, PendingActionError, StorageError
 from airflow_hudi_maint.core.storage.base_paths import is_below
 from airflow_hudi_maint.core.storage.filesystem import Entry, Storage, plain_path
+from airflow_hudi_maint.core.storage.remote_files import S3_SCHEMES
 
 LOCK_FILE: Final = "lock"
 DEFAULT_LOCK_FOLDER: Final = ".hoodie"
@@ -26,6 +27,7 @@ WAIT_SECONDS: Final = 60.0
 
 _POLL_SECONDS = 1.0
 _RELEASES = 3
+_TRIES_AT_ONCE = 20
 _MAKER = "airflow_hudi_maint"
 _SHOWN = 200
 
@@ -63,7 +65,8 @@ class TableLock:
     ) -> TableLock:
         """The lock of a table; ``folder`` is ``hoodie.write.lock.filesystem.path``, None for the table's ``.hoodie``.
 
-        Raises InvalidSettingError for storage where of two who create a file both may succeed.
+        Raises InvalidSettingError for storage where of two who create a file both may succeed, and for S3, where
+        Hudi's provider does not start: a lock there would keep nobody away.
         """
         root = table_storage.root
         storage, path = table_storage, f"{DEFAULT_LOCK_FOLDER}/{LOCK_FILE}"
@@ -74,6 +77,13 @@ class TableLock:
                 path = f"{inside}/{LOCK_FILE}" if inside else LOCK_FILE
             else:
                 storage, path = Storage.open(plain, storage_options=storage_options), LOCK_FILE
+        if storage.root.partition("://")[0] in S3_SCHEMES:
+            msg = (
+                f"the lock file {storage.join(path)} keeps nobody away: Hudi's FileSystemBasedLockProvider does not "
+                "start on S3. Let the table's writers use StorageBasedLockProvider, DynamoDB or ZooKeeper, or put the "
+                "lock file on a file system by hoodie.write.lock.filesystem.path"
+            )
+            raise InvalidSettingError(msg)
         if not storage.creates_exclusively:
             msg = (
                 f"the lock file {storage.join(path)} cannot be held: its storage has no way to create a file that "
@@ -122,12 +132,13 @@ class TableLock:
         return f"{_MAKER} for {self.owner}," if self.owner else _MAKER
 
     def _acquire(self, content: bytes) -> None:
-        waited = 0.0
+        waited, at_once = 0.0, _TRIES_AT_ONCE
         while not self.storage.write_new(self.path, content):
             holder = self._read()
             if holder == content:  # written by a request whose answer was lost
                 return
-            if holder is None or self._drop_dead(holder):
+            if (holder is None or self._drop_dead(holder)) and at_once:
+                at_once -= 1  # not for ever: a link to nothing is there to who creates it, and not to who reads it
                 continue
             if waited >= self.wait_seconds:
                 raise PendingActionError(self._held_by(holder))
@@ -159,7 +170,12 @@ class TableLock:
             return False
         return bool(self.owner) and str(name).startswith(f"{self._signature} ")
 
-    def _held_by(self, holder: bytes) -> str:
+    def _held_by(self, holder: bytes | None) -> str:
+        if holder is None:
+            return (
+                f"The table's lock file {self.storage.join(self.path)} can be neither created nor read: something is in "
+                "its place, or others take it again and again. Look at what is there, and try again later"
+            )
         found = self._entry()
         age = "" if found is None or found.modified_ns is None else f", {self.clock() - found.modified_ns / 1e9:.0f} s"
         expiry = (

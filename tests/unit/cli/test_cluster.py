@@ -63,6 +63,34 @@ def test_without_a_mode_the_earliest_pending_clustering_is_executed(
     assert engines[-1][0].requests[0].arguments["instants"] == [at(31)]
 
 
+@pytest.mark.parametrize("how", ["", "--mode scheduleAndExecute -rc"])
+def test_an_execution_takes_layout_and_target_of_the_properties_and_the_plan_s_columns(
+    run: Run, tmp_path: Path, engines: list[tuple[FakeEngine, Any]], how: str
+) -> None:
+    """Hudi keeps neither layout nor target in its plan, and reads both from the properties of whoever executes."""
+    table = two_days(tmp_path)
+    strategy = "hoodie.clustering.plan.strategy"
+    plan_clustering(table, at(30), day=FIRST, parameters={f"{strategy}.sort.columns": "fare"})
+    table.put(f"{table.timeline_folder}/{at(30)}.clustering.inflight", b"") if how else None
+    props = tmp_path / "job.properties"
+    props.write_text(
+        f"{SMALL}hoodie.layout.optimize.strategy=Z-ORDER\n{strategy}.sort.columns=city\n"
+        "hoodie.clustering.max.parallelism=3\n",
+        encoding="utf-8",
+    )
+    answer = run(f"cluster --base-path {table.base_path} --props {props} {how}")
+    ((engine, _),) = engines
+    (request,) = engine.requests
+    (options,) = request.arguments["options_of"].values()  # type: ignore[union-attr]
+    assert {
+        "hoodie.layout.optimize.strategy": "ZORDER",
+        f"{strategy}.sort.columns": "fare",
+        f"{strategy}.target.file.max.bytes": "1048576",
+    }.items() <= options.items()  # type: ignore[union-attr]
+    assert request.write_options["hoodie.clustering.max.parallelism"] == "3"
+    assert f"clustering plan {at(30)} sorts by fare, as it was scheduled; the sort columns city count" in answer.err
+
+
 def test_nothing_pending_is_no_error(run: Run, table: TableBuilder, engines: list[Any]) -> None:
     """A script that branches on it asks for the exit code."""
     answer = run(f"cluster --base-path {table.base_path} -o json")

@@ -33,9 +33,10 @@ def actions(commands: Any) -> Iterator[ActionCommand]:
 
 @pytest.mark.parametrize("command", [*actions(get_hudi_cli_commands())], ids=lambda command: command.func.__name__)
 def test_each_command_has_what_every_command_has(command: ActionCommand) -> None:
-    """A table, how to reach it, a form of output, and ``--verbose``."""
+    """A table (or a directory of plain files), how to reach it, a form of output, and ``--verbose``."""
     flags = {flag for one in command.args for flag in one.flags}
-    assert {"base_path", "--conn-id", "--storage-options", "--timezone", "--output", "--verbose"} <= flags
+    where = {"directory"} if command.func.__name__ == "merge" else {"base_path", "--conn-id", "--timezone"}
+    assert {*where, "--storage-options", "--output", "--verbose"} <= flags
 
 
 def test_the_definition_imports_nothing_heavy_and_nothing_of_the_core() -> None:
@@ -51,22 +52,20 @@ def test_the_definition_imports_nothing_heavy_and_nothing_of_the_core() -> None:
         "airflow_hudi_maint.cli",
         "airflow_hudi_maint.cli.arguments",
         "airflow_hudi_maint.cli.definition",
+        "airflow_hudi_maint.cli.merge_arguments",
     }
 
 
 def test_each_function_that_a_command_names_is_there() -> None:
     """They are loaded lazily, so a wrong name would show only when somebody calls the command."""
-    modules = {
-        "show": "show", "timeline": "timeline", "partitions": "partitions", "stats": "stats", "health": "health",
-        "report": "report", "plan_expiry": "plan_expiry", "plan_clustering": "plan_clustering",
+    shared = {
         "plan_small_files": "plan_clustering", "ttl_show": "ttl", "ttl_add": "ttl", "ttl_drop": "ttl",
-        "ttl_empty": "ttl", "ttl_apply": "ttl", "ttl_explain": "ttl_explain", "ttl_simulate": "ttl_simulate",
+        "ttl_empty": "ttl", "ttl_apply": "ttl",
     }  # fmt: skip
     for command in actions(get_hudi_cli_commands()):
-        module = modules.get(command.func.__name__)
-        if module is not None:
-            found = __import__(f"airflow_hudi_maint.cli.commands.{module}", fromlist=["_"])
-            assert callable(getattr(found, command.func.__name__))
+        name = command.func.__name__
+        found = __import__(f"airflow_hudi_maint.cli.commands.{shared.get(name, name)}", fromlist=["_"])
+        assert callable(getattr(found, name))
 
 
 def test_the_choices_are_those_of_the_core() -> None:

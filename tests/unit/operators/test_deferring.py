@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import TaskDeferred
 
+from airflow_hudi_maint.core.engines.base import JobOutcome
 from airflow_hudi_maint.core.errors import EngineError, EngineKilledError, InvalidSettingError
 from airflow_hudi_maint.core.maintenance import StepReported
 from airflow_hudi_maint.core.maintenance.attaching import attach, run_or_defer
@@ -100,7 +101,7 @@ def test_the_step_defers_over_its_job_and_reports_when_it_comes_back(engine: Fak
 
 
 def test_the_time_limit_goes_with_the_trigger(engine: FakeEngine) -> None:
-    """And ends the task with an error that may be retried; the handle is forgotten, for the job is gone."""
+    """And ends the task with an error that may be retried; the next try knows of the job and goes on with its plan."""
     store = FakeStore()
     left = deferred(store, job_timeout=60)
     deadline = left.trigger.deadline  # type: ignore[attr-defined]
@@ -108,7 +109,7 @@ def test_the_time_limit_goes_with_the_trigger(engine: FakeEngine) -> None:
     event = {"status": "timeout", "message": "Job 1 ran too long and was killed"}
     with pytest.raises(EngineKilledError, match="raise job_timeout"):
         CleanStep(task_id="step", deferrable=True).resume(context(store=store), event, **(left.kwargs or {}))
-    assert JOB_KEY not in store
+    assert (HANDLE.to_json(), "/lake/plan.json") == (store[JOB_KEY], store[PLAN_KEY])
 
 
 def test_a_task_that_wakes_up_too_early_waits_again(engine: FakeEngine) -> None:
@@ -121,6 +122,23 @@ def test_a_task_that_wakes_up_too_early_waits_again(engine: FakeEngine) -> None:
         )
     assert raised.value.trigger.deadline == left.trigger.deadline  # type: ignore[attr-defined]
     assert len(engine.requests) == 1
+
+
+def test_a_task_whose_triggerer_cannot_see_the_job_waits_by_itself(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deferred again, it would be woken up at once, and again: a worker's slot each time, and no end."""
+    store = FakeStore()
+    left = deferred(store)
+    monkeypatch.setattr("airflow_hudi_maint.core.maintenance.attaching.watch_job", ended)
+    result = CleanStep(task_id="step", deferrable=True, base_path="/lake/t").resume(
+        context(store=store), {"status": "error", "message": "no such file", "blind": True}, **(left.kwargs or {})
+    )
+    assert ("done", 1) == (result["outcome"], len(engine.requests))
+
+
+def ended(engine: FakeEngine, handle: JobHandle, **_: Any) -> JobOutcome:
+    return JobOutcome(handle=handle, status=JobStatus.SUCCEEDED, report=None, log_tail="")
 
 
 class Hook:
@@ -204,6 +222,7 @@ def test_a_silent_cluster_is_waited_for_and_a_wrong_setting_is_not(
     assert asyncio.run(first_event(trigger)) == {
         "status": "error",
         "message": "InvalidSettingError: no such connection",
+        "blind": True,
     }
     assert errors == []
     monkeypatch.setattr(trigger_module, "SILENT_SECONDS", 0.0)

@@ -14,7 +14,8 @@ from airflow_hudi_maint.core.maintenance import StepReported
 from airflow_hudi_maint.core.model.job import JobHandle
 from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
 from airflow_hudi_maint.operators.clustering import HudiExecuteClusteringOperator
-from airflow_hudi_maint.operators.job import JOB_KEY, KILL_SECONDS, PLAN_KEY, application_name
+from airflow_hudi_maint.operators.job import JOB_KEY, PLAN_KEY, application_name
+from airflow_hudi_maint.operators.job_keeping import KILL_SECONDS
 from tests.airflow.fakes import FakeStore, FakeTaskInstance, context
 
 HANDLE = JobHandle(engine="local", job_id="1:2:/tmp/job")

@@ -18,6 +18,8 @@ from airflow_hudi_maint.core.engines.spark_submit import SparkSubmitEngine
 from airflow_hudi_maint.core.errors import EngineError, EngineKilledError, InvalidSettingError
 from airflow_hudi_maint.core.model.job import JobHandle, JobKind, JobRequest, JobStatus
 from airflow_hudi_maint.core.storage.job_exchange import StorageExchange
+from tests.unit.core.engines.conftest import fake_java
+from tests.unit.core.engines.rest_server import running_rest_server
 
 SECRET = "hush-hush-hush"  # noqa: S105
 JAR = "hudi-spark3.5-bundle_2.12-1.2.0.jar"
@@ -275,3 +277,25 @@ def test_a_master_that_is_down_is_a_clear_error(table: Path, mode: str) -> None:
     )
     with pytest.raises(EngineError, match=r"127\.0\.0\.1:9.*refused"):
         one.submit(request(table))
+
+
+def test_the_python_of_a_cluster_need_not_be_on_this_machine(table: Path, tmp_path: Path) -> None:
+    """It is named to the cluster; jars are found with the Python of here."""
+    jar = tmp_path / JAR
+    jar.touch()
+    with running_rest_server() as server:
+        server.routes["GET /json/"] = {"status": "ALIVE", "activeapps": []}
+        server.routes["POST /v1/submissions/create"] = {"success": True, "submissionId": "driver-1"}
+        SparkSubmitEngine(
+            master="spark://m:7077",
+            deploy_mode="cluster",
+            bundle=str(jar),
+            python="/nowhere/python",
+            java_home=str(fake_java(tmp_path / "java", version='openjdk version "17.0.9"')),
+            rest_url=server.url,
+            ui_url=server.url,
+            exchange=lambda: StorageExchange.open(str(table)),
+        ).submit(request(table))
+    body = server.asked[-1][2]
+    assert body["sparkProperties"]["spark.pyspark.python"] == "/nowhere/python"
+    assert body["sparkProperties"]["spark.driver.extraClassPath"] == str(jar)

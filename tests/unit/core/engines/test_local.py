@@ -265,8 +265,15 @@ def test_nothing_here_is_killed_or_removed_for_a_job_of_another_host(jobs: FakeJ
     assert engine.status(handle) is JobStatus.RUNNING
 
 
-def test_a_job_dies_with_the_process_that_submitted_it(jobs: FakeJobs) -> None:
-    """When a worker is killed outright, the job and the child that stands for its JVM end by themselves."""
+@pytest.mark.parametrize("by_submit", [False, True])
+def test_a_job_dies_with_the_process_that_submitted_it(jobs: FakeJobs, *, by_submit: bool) -> None:
+    """When a worker is killed outright, the job and the child that stands for its JVM end by themselves.
+
+    Also where spark-submit stands between the two: then the worker is not the job's parent.
+    """
+    submit = jobs.root / "spark-submit"
+    submit.write_text(f'#!/bin/sh\nshift 2\n{sys.executable} "$@"\nexit $?\n', encoding="utf-8")
+    submit.chmod(0o755)
     jobs.script(
         f"""
         sys.path.insert(0, {str(JOBS)!r})
@@ -282,13 +289,15 @@ def test_a_job_dies_with_the_process_that_submitted_it(jobs: FakeJobs) -> None:
         from pathlib import Path
         from airflow_hudi_maint.core.engines.local import LocalSparkEngine
         from airflow_hudi_maint.core.model.job import JobKind, JobRequest
-        bundle, java_home, jobs_dir, work_dir = sys.argv[1:]
-        engine = LocalSparkEngine(bundle=bundle, java_home=java_home, jobs_dir=Path(jobs_dir), work_dir=Path(work_dir))
+        bundle, java_home, jobs_dir, work_dir, submit = sys.argv[1:]
+        engine = LocalSparkEngine(bundle=bundle, java_home=java_home, jobs_dir=Path(jobs_dir), work_dir=Path(work_dir),
+                                  spark_submit=submit or None)
         request = JobRequest(kind=JobKind.DELETE_PARTITIONS, base_path="/lake/trips", table_name="trips")
         print(engine.submit(request).job_id, flush=True)
         time.sleep(60)
     """
     arguments = [str(path) for path in (jobs.bundle, jobs.java_home, jobs.jobs_dir, jobs.work_dir)]
+    arguments.append(str(submit) if by_submit else "")
     with subprocess.Popen([sys.executable, "-c", textwrap.dedent(code), *arguments], stdout=subprocess.PIPE) as worker:
         assert worker.stdout is not None
         handle = JobHandle(engine="local", job_id=worker.stdout.readline().decode().strip())

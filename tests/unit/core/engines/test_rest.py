@@ -288,6 +288,10 @@ def test_livy_gets_no_job_with_a_secret(server: RestServer) -> None:
     ) as raised:
         livy(server).submit(submission(request=options, settings={"spark.x.token": SECRET}))
     assert SECRET not in str(raised.value)
+    options = {"kind": "merge_files", "storage_options": {"anon": False, "secret": SECRET}}
+    with pytest.raises(InvalidSettingError, match=r"Livy would show secret on its server") as raised:
+        livy(server).submit(submission(request=options, settings={}))
+    assert SECRET not in str(raised.value)
     assert server.asked == []
 
 

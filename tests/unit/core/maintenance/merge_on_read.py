@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tests.unit.core.storage.builders import TableBuilder, at
@@ -44,7 +44,9 @@ def complete_compaction(builder: TableBuilder, instant: str, *, days: Iterable[s
     builder.commit(instant, files, action="commit", operation="COMPACT", completion=instant)
 
 
-def plan_clustering(builder: TableBuilder, instant: str, *, day: str) -> None:
+def plan_clustering(
+    builder: TableBuilder, instant: str, *, day: str, parameters: Mapping[str, str] | None = None
+) -> None:
     """Put a requested clustering of a day's file group on the timeline, as Hudi does."""
     one = {
         "partitionPath": day,
@@ -55,6 +57,9 @@ def plan_clustering(builder: TableBuilder, instant: str, *, day: str) -> None:
     action = "replacecommit" if builder.version < 8 else "clustering"
     content = {
         "operationType": "CLUSTER",
-        "clusteringPlan": {"inputGroups": [{"slices": [one], "numOutputFileGroups": 1}]},
+        "clusteringPlan": {
+            "inputGroups": [{"slices": [one], "numOutputFileGroups": 1}],
+            "strategy": {"strategyParams": dict(parameters or {})},
+        },
     }
     builder.pending(instant, action, content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,57 @@ def test_two_executions_of_one_plan_do_not_run_at_once(table: TableBuilder) -> N
     with pytest.raises(PendingActionError, match="is being executed by job 1"):
         maintenance.execute_clustering(_workspace(table, second), now=NOW, job=JobControl(), instants=[at(30)])
     assert [] == second.requests
+
+
+def test_of_two_who_are_about_to_execute_one_plan_one_goes_on(table: TableBuilder) -> None:
+    """While the first submits its job there is no job to see yet: the second refuses, and nothing is left of it."""
+    _plan_clustering(at(30), table, files=[f"{DAYS[0]}-1-0", f"{DAYS[0]}-2-0"])
+    second = FakeEngine()
+    refusals: list[str] = []
+
+    def another_task(_: JobRequest) -> None:
+        with pytest.raises(PendingActionError) as refused:
+            maintenance.execute_clustering(
+                _workspace(table, second), now=NOW, job=JobControl(application_name="second"), instants=[at(30)]
+            )
+        refusals.append(str(refused.value))
+
+    first = FakeEngine(act=another_task)
+    with pytest.raises(RuntimeError, match="shows no completion"):
+        maintenance.execute_clustering(
+            _workspace(table, first), now=NOW, job=JobControl(application_name="first"), instants=[at(30)]
+        )
+
+    assert ([], 1) == (second.requests, len(first.requests))
+    assert "is about to be executed by another task (first" in refusals[0]
+    assert not [name for name in _workspace(table, first).documents.names("scheduled") if "claim" in name]
+
+
+@pytest.mark.parametrize(("by", "minutes"), [("first", 0), ("other", 11)])
+def test_a_claim_of_an_earlier_try_or_of_the_dead_is_in_nobodys_way(
+    table: TableBuilder, by: str, minutes: int
+) -> None:
+    """A task that was killed while it submitted leaves one: its retry goes on at once, others after ten minutes."""
+    _plan_clustering(at(30), table, files=[f"{DAYS[0]}-1-0", f"{DAYS[0]}-2-0"])
+    engine = FakeEngine()
+    workspace = _workspace(table, engine)
+    left = {"kind": "claimed-execution", "version": 1, "by": by, "at": (NOW - timedelta(minutes=minutes)).isoformat()}
+    workspace.documents.write("scheduled", name=f"{at(30)}-claim.json", document=left)
+
+    with pytest.raises(RuntimeError, match="shows no completion"):
+        maintenance.execute_clustering(
+            workspace, now=NOW, job=JobControl(application_name="first"), instants=[at(30)]
+        )
+    assert 1 == len(engine.requests)
+
+
+def test_a_dry_run_leaves_a_question_to_hudi_as_it_is(table: TableBuilder) -> None:
+    """Another task may be waiting for the answer at the moment, or have died over it."""
+    workspace = _workspace(table, FakeEngine())
+    workspace.documents.write("scheduled", name=f"{at(9)}-asked.json", document={"plan_path": "/nowhere.json"})
+    maintenance.schedule_clustering(workspace, now=NOW, settings=SMALL, job=JobControl(), dry_run=True)
+    maintenance.compact_small_files(workspace, now=NOW, settings=SMALL, job=JobControl(), dry_run=True)
+    assert (f"{at(9)}-asked.json",) == workspace.documents.names("scheduled")
 
 
 def test_a_dry_run_claims_nobodys_plan(table: TableBuilder) -> None:

@@ -256,6 +256,18 @@ def test_a_run_is_predicted_by_earlier_ones_and_both_are_kept(table: TableBuilde
     assert report == written
 
 
+def test_what_another_run_did_is_reported_with_its_bytes(table: TableBuilder) -> None:
+    """A task that was deferred finds all done when it comes back: predictions rest on what it then reports."""
+    workspace = workspace_with(table, FakeEngine(act=FakeHudi(table)))
+    instant, _ = _schedule(workspace)
+    first = _execute(workspace, instants=[instant]).report
+
+    again = _execute(workspace, instants=[instant]).report
+
+    assert Outcome.ALREADY_DONE is again.outcome
+    assert (True, first.bytes_before) == (first.bytes_before > 0, again.bytes_before)
+
+
 def test_rows_may_come_in_any_order(table: TableBuilder) -> None:
     """A digest of keys knows no order, which is what sorting changes."""
 

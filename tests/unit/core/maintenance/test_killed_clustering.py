@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_hudi_maint.core import maintenance
-from airflow_hudi_maint.core.errors import EngineError
+from airflow_hudi_maint.core.errors import EngineError, InvalidSettingError
 from airflow_hudi_maint.core.maintenance import JobControl, Workspace
 from airflow_hudi_maint.core.model.instant import Action
-from airflow_hudi_maint.core.model.job import JobHandle, JobKind, JobReport, JobRequest, JobStatus
+from airflow_hudi_maint.core.model.job import JobHandle, JobKind, JobReport, JobStatus
 from airflow_hudi_maint.core.model.plan import ClusteringSettings
 from airflow_hudi_maint.core.model.report import Outcome, StepReport
 from airflow_hudi_maint.core.model.scheduler import Scheduler
@@ -185,7 +185,7 @@ def test_a_retry_ends_with_one_replace_commit_and_the_same_rows(
 
     done = point is Point.COMMITTED
     assert (Outcome.ALREADY_DONE if done else Outcome.DONE, (instant,)) == (report.outcome, report.instants)
-    assert [] if done else [instant] == second.executed
+    assert ([] if done else [instant]) == second.executed
     assert [] == [one for one in retry.requests if one.kind is not JobKind.EXECUTE_CLUSTERING]
     assert [instant] == _replace_commits(table)
     assert () == table.open().timeline().pending
@@ -193,7 +193,7 @@ def test_a_retry_ends_with_one_replace_commit_and_the_same_rows(
     assert not report.verification[0].failed
 
 
-@pytest.mark.parametrize("name", ["execute", "cluster natively", "cluster by Hudi"])
+@pytest.mark.parametrize("name", ["execute", "cluster natively"])
 def test_a_retry_after_the_commit_takes_no_other_plan_instead(table: TableBuilder, name: str) -> None:
     """It was not told an instant, and another plan of ours is pending by now: it reports the one that its job made."""
     first = _schedule(workspace_with(table, FakeEngine()), DAYS[0])
@@ -228,3 +228,23 @@ def test_a_deferred_execution_of_the_oldest_plan_reports_that_plan(table: TableB
     assert [second] == [one.requested_time for one in table.open().timeline().pending]
 
 
+@dataclass
+class OtherEngine(FakeEngine):
+    """An engine that did not write the handles that it is asked about."""
+
+    def status(self, handle: JobHandle) -> JobStatus:
+        if handle.engine != self.name:
+            raise InvalidSettingError(f"Job {handle.job_id} was given to the engine {handle.engine!r}")
+        return super().status(handle)
+
+
+def test_a_plan_whose_job_failed_is_executed_on_another_engine(table: TableBuilder) -> None:
+    """The job is known to have ended, so its engine, which the connection names no more, is not asked about it."""
+    instant = _schedule(workspace_with(table, FakeEngine()))
+    with pytest.raises(EngineError):
+        _execute(workspace_with(table, DyingEngine(act=DyingHudi(table, point=Point.REWRITING))), JobControl())
+
+    other = OtherEngine(act=FakeHudi(table), name="other")
+    report = _execute(workspace_with(table, other), JobControl())
+
+    assert (Outcome.DONE, (instant,)) == (report.outcome, report.instants)

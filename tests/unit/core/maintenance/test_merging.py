@@ -373,3 +373,27 @@ def test_small_files_are_counted_by_listings_alone(root: Path) -> None:
         counts.small_bytes,
         counts.ratio,
     )
+
+
+def test_a_merged_file_is_for_those_who_could_read_its_inputs(root: Path) -> None:
+    """Neither a group that read along is shut out, nor is a private file shown to everybody."""
+    workspace = fill(root, {"a.csv": b"1\n", "b.csv": b"2\n", "c/a.csv": b"3\n", "c/b.csv": b"4\n"})
+    for path, mode in (("a.csv", 0o600), ("b.csv", 0o644), ("c/a.csv", 0o664), ("c/b.csv", 0o664)):
+        (root / path).chmod(mode)
+    before = os.umask(0o077)
+    try:
+        merge(workspace)
+    finally:
+        os.umask(before)
+    modes = {path.parent.name: path.stat().st_mode & 0o777 for path in root.rglob("*-merged-*.csv")}
+
+    assert modes == {"lake": 0o600, "c": 0o664}
+
+
+def test_names_without_an_extension_are_left_alone(root: Path) -> None:
+    """Also where they end as one of a known format does, or are the name of one."""
+    files = {"json": b'{"a": 1}\n', "bison": b'{"a": 2}\n', "a.json": b'{"a": 3}\n', "b.json": b'{"a": 4}\n'}
+    workspace = fill(root, files)
+    assert "its extension is none of" in reasons(workspace)["json"]
+    assert merge(workspace).files_before == 2
+    assert {"json", "bison"} < set(names(root))

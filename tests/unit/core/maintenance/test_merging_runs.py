@@ -141,7 +141,10 @@ def test_the_lease_of_a_dead_run_is_taken_over(root: Path) -> None:
     _lease(root, heartbeat=time.time() - 3600)
     assert 2 == merge(workspace).files_before
     (root / "c.csv").write_bytes(b"3\n")
-    _lease(root, heartbeat=time.time(), host=socket.gethostname(), process=2**22 - 1)
+    with holding_lease(workspace.storage, run="r"):
+        (path,) = (root / LEASE_FOLDER).iterdir()
+        machine = json.loads(path.read_text())["machine"]
+    _lease(root, heartbeat=time.time(), host=socket.gethostname(), machine=machine, process=2**22 - 1)
     assert 2 == merge(workspace).files_before
 
 

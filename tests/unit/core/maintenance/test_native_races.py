@@ -109,6 +109,32 @@ def test_a_plan_is_withdrawn_when_somebody_came_meanwhile(table: TableBuilder, m
     assert not any(name.endswith(".clustering.requested") for name in names_of(table))
 
 
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_plan_is_withdrawn_when_a_write_took_the_same_millisecond(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    """Two instants of one moment would be one to Hudi; ours goes, and the next try takes another moment."""
+    table = TableBuilder(base_path=str(tmp_path / "trips"), version=version)
+    for number in (1, 2):
+        table.commit(at(number), {DAYS[0]: [(f"f{number}-0", 100)]})
+    workspace = workspace_of(table, write_options=LOCKED)
+    planned = _planned(workspace)
+    monkeypatch.setattr("airflow_hudi_maint.core.maintenance.native_scheduling._PAUSE_SECONDS", 0.0)
+
+    class Twin(Intruder):
+        def comes(self, number: int) -> None:
+            if number == 1:
+                instant = self.plans[0].rpartition("/")[2].partition(".")[0]
+                self.table.put(f"{self.table.timeline_folder}/{instant}.inflight", b"")
+
+    intruder = Twin(monkeypatch, workspace, table)
+    report = _apply(workspace, planned).report
+
+    first, second = (path.rpartition("/")[2] for path in intruder.plans)
+    assert (False, True) == (first in names_of(table), second in names_of(table))
+    assert [second.partition(".")[0]] == list(report.instants)
+
+
 def test_a_plan_is_written_again_when_the_other_is_done(table: TableBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second try looks at the inputs again, and stands."""
     monkeypatch.setattr("airflow_hudi_maint.core.maintenance.native_scheduling._PAUSE_SECONDS", 0.0)

@@ -173,6 +173,26 @@ def test_an_output_that_is_not_there_fails(clustered: Path) -> None:
         _verify(clustered)
 
 
+def _clean(path: Path, instant: str) -> None:
+    """A completed clean; its time of completion is right after."""
+    for state in (".requested", ".inflight", ""):
+        name = f"{instant}.clean{state}" if state else f"{instant}_{int(instant) + 1}.clean"
+        (path / ".hoodie" / "timeline" / name).write_bytes(b"")
+
+
+def test_a_clean_right_after_does_not_excuse_an_output_that_is_gone(clustered: Path) -> None:
+    """Tables that clean after each commit have one after every clustering, and it takes only what was replaced."""
+    instant = _clustering(clustered)
+    for file in (clustered / ".hoodie" / "timeline").glob("2*"):
+        if file.name[:17] > instant:
+            file.unlink()
+    _clean(clustered, str(int(instant) + 10_000))
+    _output(clustered).unlink()
+
+    with pytest.raises(VerificationError, match=r"no write has completed since that a clean could have passed for"):
+        _verify(clustered)
+
+
 def test_an_output_that_is_no_parquet_fails(clustered: Path) -> None:
     """A torn file is named."""
     _output(clustered).write_bytes(b"PAR1")

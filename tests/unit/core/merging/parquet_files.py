@@ -44,6 +44,17 @@ def concatenated(folder: Path, names: Sequence[str]) -> pa.Table:
     return pa.concat_tables([pq.ParquetFile(folder / name).read() for name in names])
 
 
+def plain(table: pa.Table) -> pa.Table:
+    """The values themselves: Arrow holds equal texts for different where their dictionaries differ."""
+    schema = pa.schema(
+        [
+            field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+            for field in table.schema
+        ]
+    )
+    return table.cast(schema)
+
+
 _TEXTS = st.text(max_size=6)
 _TYPES: Mapping[pa.DataType, st.SearchStrategy[Any]] = {
     pa.bool_(): st.booleans(),

@@ -255,3 +255,48 @@ def test_a_byte_that_is_not_that_of_an_input_is_found(tmp_path: Path, wrong: byt
             VerificationError, match=r"holds other bytes than its inputs|has \d bytes, and should have 4"
         ):
             verify_text(found.storage, "out.staged", merged=found.merged, codec=codec)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'\n[\n{"a": 1},\n{"a": 2}\n]\n',
+        b'{"a": 1}\n{\n "a": 2\n}\n',
+        b' \n\t\n{\n "a": 1\n}',
+        b'{"a": 1}\r\n{"a": \r\n',
+    ],
+    ids=["an array behind a blank line", "a later object over lines", "an object behind blank lines", "a cut line"],
+)
+def test_json_over_several_lines_is_refused_wherever_it_shows(tmp_path: Path, data: bytes) -> None:
+    """A reader of whole documents would find one that is broken."""
+    with pytest.raises(UnreadableFileError, match="JSON lines"):
+        joined(tmp_path, data, b'{"a": 3}\n', extension=".json", rules=JSON)
+
+
+def test_json_in_a_given_encoding_is_no_utf_8(tmp_path: Path) -> None:
+    rules = TextRules(format=FileFormat.JSON, quote="", must_be_utf8=False)
+    files = ['{"a": "\xe9"}\n'.encode("latin-1"), '{"a": "\xfc"}'.encode("latin-1")]
+    assert joined(tmp_path, *files, extension=".json", rules=rules).raw == b"".join(files)
+
+
+def test_blank_lines_around_json_stay(tmp_path: Path) -> None:
+    files = [b'\n\n{"a": 1}\n\n', b'{"a": 2}\n \n']
+    assert joined(tmp_path, *files, extension=".json", rules=JSON).raw == b"".join(files)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "merged"),
+    [
+        (b"1\r\n2\r", b"3\r\n", b"1\r\n2\r\n3\r\n"),
+        (b"1\n2\r", b"3\n", b"1\n2\r\n3\n"),
+        (b"1\r2\r", b"3\r", b"1\r2\r3\r"),
+    ],
+    ids=["of CRLF half is missing", "a stray carriage return", "carriage returns end lines"],
+)
+def test_a_carriage_return_ends_a_line_where_all_do(tmp_path: Path, first: bytes, second: bytes, merged: bytes) -> None:
+    """To readers that split at line feeds the last row and the one behind it would be one."""
+    assert joined(tmp_path, first, second).raw == merged
+
+
+def test_a_byte_order_mark_alone_is_an_empty_file(tmp_path: Path) -> None:
+    assert joined(tmp_path, BOM, b"id\n1\n", BOM + b"id\n2\n", rules=HEADED).raw == b"id\n1\n2\n"

@@ -57,6 +57,12 @@ def test_a_write_or_a_rollback_that_came_forbids_the_plan(came: str) -> None:
     assert "20261130100008000" in (_disturbance(came) or "")
 
 
+@pytest.mark.parametrize("came", [f"{OWN}.deltacommit.inflight", f"{OWN}_20261130100009500.commit", f"{OWN}.inflight"])
+def test_a_write_of_the_same_millisecond_forbids_the_plan(came: str) -> None:
+    """Two writers of one table may have taken one moment; the instant of ours is not the one of theirs."""
+    assert OWN in (_disturbance(came) or "")
+
+
 @pytest.mark.parametrize("came", ["20261130100008000.clean.requested", "20261130100008000_20261130100009500.savepoint"])
 def test_a_clean_or_a_savepoint_is_harmless(came: str) -> None:
     """Neither touches a latest slice."""

@@ -14,7 +14,7 @@ import pytest
 from airflow_hudi_maint.core.errors import InvalidSettingError, StorageAccessError, StorageError
 from airflow_hudi_maint.core.storage.base_paths import plain_path
 from airflow_hudi_maint.core.storage.filesystem import Storage
-from airflow_hudi_maint.core.storage.remote_files import client_options
+from airflow_hudi_maint.core.storage.remote_files import client_options, endpoint_of
 from airflow_hudi_maint.core.storage.retries import RetryPolicy
 
 
@@ -107,9 +107,10 @@ def test_a_local_directory_has_one_root(spelling: str, tmp_path: Path) -> None:
 
 
 def test_a_url_has_one_root() -> None:
-    """A URL keeps its scheme and loses slashes at its end, unless it is nothing else."""
+    """A URL keeps its scheme and loses slashes at its end, unless it is nothing else; S3 has one scheme."""
     assert "memory://bucket/table" == Storage.open("memory://bucket/table//").root
     assert "memory://" == Storage.open("memory://").root
+    assert ["s3://lake/t"] * 3 == [plain_path(f"{scheme}://lake/t/") for scheme in ("s3", "s3a", "s3n")]
     assert "/" == Storage.open("file:///").root
 
 
@@ -131,6 +132,13 @@ def test_no_client_keeps_listings_whatever_the_options_say() -> None:
     """A kept listing would hide what was written since; those that have none refuse the option."""
     assert {"use_listings_cache": False} == client_options("gs", {"use_listings_cache": True}, concurrency=4)
     assert {"port": 22} == client_options("sftp", {"port": 22}, concurrency=4)
+
+
+def test_the_endpoint_is_shown_without_a_password() -> None:
+    """It stands in messages; options that name none have none."""
+    assert "https://minio:9000" == endpoint_of({"endpoint_url": "https://user:hush@minio:9000"})
+    assert "http://minio" == endpoint_of({"client_kwargs": {"endpoint_url": "http://minio"}})
+    assert "" == endpoint_of({"key": "k", "client_kwargs": None, "endpoint_url": None})
 
 
 def test_a_disk_that_is_read_only_is_no_passing_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,21 @@ def test_missing_statistics_are_told_from_missing_values(storage: Storage) -> No
     assert ({"city": None}, {}, frozenset({"city"})) == (facts.null_counts, facts.ranges, facts.unranged)
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([2**31 - 1], pa.int32()).view(pa.date32()),
+        pa.array([2**62], pa.int64()).view(pa.timestamp("us", tz="UTC")),
+        pa.Array.from_buffers(pa.string(), 1, [None, pa.array([0, 1], pa.int32()).buffers()[1], pa.py_buffer(b"\xff")]),
+    ],
+    ids=["a day after the year 9999", "a moment after the year 9999", "a text that is no UTF-8"],
+)
+def test_a_bound_that_python_cannot_hold_is_not_known(storage: Storage, values: pa.Array) -> None:
+    """Spark writes them; rows and nulls are told all the same."""
+    facts = file_facts(storage, path=_put(storage, {"at": values}), ranged=["at"])
+    assert (1, {"at": 0}, {}, frozenset({"at"})) == (facts.rows, facts.null_counts, facts.ranges, facts.unranged)
+
+
 def test_fields_of_a_record_count_and_elements_of_a_list_do_not(storage: Storage) -> None:
     """Nulls within a list are not of rows; the types are spelt out to the last field."""
     path = _put(

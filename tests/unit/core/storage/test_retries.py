@@ -18,7 +18,7 @@ from botocore.exceptions import (
 )
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
-from airflow_hudi_maint.core.storage.retries import RetryPolicy, is_denied, is_outdated, is_transient
+from airflow_hudi_maint.core.storage.retries import RetryPolicy, is_denied, is_outdated, is_transient, is_unreached
 
 
 def client_error(status: int, code: str) -> ClientError:
@@ -136,3 +136,23 @@ def test_a_call_gives_up_with_the_last_error() -> None:
         policy.call(missing, on_retry=lambda: None)
     with pytest.raises(InvalidSettingError, match="attempts=0"):
         RetryPolicy(attempts=0)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        EndpointConnectionError(endpoint_url="http://s3"),
+        translated(OSError(errno.EIO, "s3"), ConnectTimeoutError(endpoint_url="http://s3")),
+        ConnectionRefusedError(errno.ECONNREFUSED, "refused"),
+        requests.ConnectTimeout(),
+    ],
+)
+def test_nobody_answered_is_told_from_a_server_that_failed(error: BaseException) -> None:
+    """Then the address may be wrong as well, so it is worth a look."""
+    assert is_unreached(error)
+    assert is_transient(error)
+
+
+@pytest.mark.parametrize("error", [client_error(503, "SlowDown"), ReadTimeoutError(endpoint_url="http://s3")])
+def test_who_answers_late_or_busily_is_there(error: BaseException) -> None:
+    assert not is_unreached(error)

@@ -78,6 +78,17 @@ def test_a_lock_of_a_writer_is_waited_for_and_then_said_by_name(storage: Storage
     assert ([1.0, 1.0, 1.0], HUDIS) == (slept, storage.read_bytes(PATH))
 
 
+def test_what_can_be_neither_created_nor_read_is_no_endless_wait(tmp_path: Path) -> None:
+    """A link to nothing is in the way of who creates the file, and is not there for who reads it."""
+    (tmp_path / ".hoodie").mkdir()
+    (tmp_path / ".hoodie" / "lock").symlink_to(tmp_path / "nowhere")
+    slept: list[float] = []
+
+    with pytest.raises(PendingActionError, match="can be neither created nor read"):
+        _take(_lock(Storage.open(str(tmp_path)), wait_seconds=2.0, sleep=slept.append))
+    assert [1.0, 1.0] == slept
+
+
 def test_a_lock_that_is_given_back_meanwhile_is_taken(storage: Storage) -> None:
     """The next look finds it free."""
     storage.write_atomic(PATH, HUDIS)
