@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -20,13 +21,15 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeAlias
 
 from measure import ROOT, Line, finish
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 _TEXT_BYTES = 100_000
 _FILES_PER_DIRECTORY = 1000
+Seconds: TypeAlias = tuple[float, float]
+"""Of the wall, and of the CPU of all threads and of processes that ended."""
 
 
 def measure_planning(*, files: int, rounds: int, folder: Path) -> list[Line]:
@@ -48,13 +51,18 @@ def measure_planning(*, files: int, rounds: int, folder: Path) -> list[Line]:
     workspace = open_merge_workspace(str(root), log=lambda _: None)
     settings = MergeSettings()
     ratios, listings, plans = [], [], []
+    cpu_ratios = []
     for _ in range(rounds):
-        listing = _seconds(lambda: [*walk(workspace.storage)])
-        planning = _seconds(lambda: plan_merge(workspace, now=NOW, settings=settings))
+        listing, listing_cpu = _seconds(lambda: [*walk(workspace.storage)])
+        planning, planning_cpu = _seconds(lambda: plan_merge(workspace, now=NOW, settings=settings))
+        cpu_ratios.append(planning_cpu / listing_cpu)
         listings.append(listing)
         plans.append(planning)
         ratios.append(planning / listing)
-    print(f"\n{files:,} files: listing {median(listings):.2f} s, plan {median(plans):.2f} s (medians of {rounds})")
+    print(
+        f"\n{files:,} files: listing {median(listings):.2f} s, plan {median(plans):.2f} s (medians of {rounds}); "
+        f"ratio of their CPU {median(cpu_ratios):.2f}"
+    )
     return [Line(name=f"plan over {files:,} files against their listing", figure=median(ratios), limit=2.0, unit="×")]
 
 
@@ -65,19 +73,23 @@ def measure_text(*, texts: int, rounds: int, folder: Path) -> list[Line]:
         root = folder / extension[1:]
         inputs = write_texts(root, texts=texts, extension=extension)
         samples = [_text_round(root, inputs=inputs, extension=extension) for _ in range(rounds)]
-        share = median(joined / alone for alone, joined, _ in samples)
-        cat_seconds, merge_seconds, synced_seconds = (median(column) for column in zip(*samples, strict=True))
+        share, cpu = (median(one[1][place] / one[0][place] for one in samples) for place in (0, 1))
+        cat_seconds, merge_seconds, synced_seconds = (
+            median(one[0] for one in column) for column in zip(*samples, strict=True)
+        )
+        cat_cpu, merge_cpu, _ = (median(one[1] for one in column) for column in zip(*samples, strict=True))
         print(
             f"{texts:,} {extension} files of {_TEXT_BYTES // 1000} KB: cat {cat_seconds:.2f} s, written and verified "
-            f"{merge_seconds:.2f} s, and synced to the disk {synced_seconds:.2f} s"
+            f"{merge_seconds:.2f} s, and synced to the disk {synced_seconds:.2f} s; "
+            f"CPU {cat_cpu:.3f} s and {merge_cpu:.3f} s, ratio {cpu:.2f}"
         )
         name = f"merge and verification of {extension} against cat"
         lines.append(Line(name=name, figure=share, limit=2.0, unit="×"))
     return lines
 
 
-def _text_round(root: Path, *, inputs: list[tuple[str, int]], extension: str) -> tuple[float, float, float]:
-    """Seconds of `cat`, of a merge with its verification, and of the same with the wait for the disk."""
+def _text_round(root: Path, *, inputs: list[tuple[str, int]], extension: str) -> tuple[Seconds, Seconds, Seconds]:
+    """Those of `cat`, of a merge with its verification, and of the same with the wait for the disk."""
     alone = _seconds(lambda: cat(root, extension=extension))
     (root / "out.cat").unlink()
     with without_sync():
@@ -151,10 +163,15 @@ def measure(chosen: argparse.Namespace) -> list[Line]:
         return lines + measure_text(texts=chosen.texts, rounds=chosen.rounds, folder=folder)
 
 
-def _seconds(work: Callable[[], Any]) -> float:
-    started = time.perf_counter()
+def _seconds(work: Callable[[], Any]) -> Seconds:
+    started, before = time.perf_counter(), _cpu()
     work()
-    return time.perf_counter() - started
+    return time.perf_counter() - started, _cpu() - before
+
+
+def _cpu() -> float:
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in usages)
 
 
 def main() -> None:

@@ -111,6 +111,8 @@ class S3Server:
     def _ask(self, verb: str, path: str, data: bytes | None = None) -> bytes:
         request = urllib.request.Request(f"{self.url}{path}", data=data, method=verb)  # noqa: S310 our own http URL
         request.add_header("Authorization", "AWS4-HMAC-SHA256 Credential=tests/20260101/us-east-1/s3/aws4_request")
+        # urllib's own type is that of a form, whose body the server takes apart: the object would be empty.
+        request.add_header("Content-Type", "application/octet-stream")
         with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
             return bytes(answer.read())
 

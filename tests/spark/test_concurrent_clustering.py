@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from airflow_hudi_maint.core.maintenance import JobControl, Workspace
 from airflow_hudi_maint.core.model.instant import Action
 from airflow_hudi_maint.core.model.report import Outcome
 from airflow_hudi_maint.core.model.scheduler import Scheduler
+from airflow_hudi_maint.hooks.pending import PendingQuestion, pending_answer
 from airflow_hudi_maint.sensors.pending import HudiPendingPlanSensor
 from tests.spark.killed_worker import SETTINGS
 from tests.spark.tables import DAYS, rows
@@ -106,7 +106,7 @@ def test_nothing_is_lost_of_a_stream_beside_clustering_of_cold_partitions(
 
 
 def test_an_upsert_into_a_pending_group_is_refused_by_hudi_and_the_plan_is_named(
-    table: Path, writer: HudiWriter, caplog: pytest.LogCaptureFixture
+    table: Path, writer: HudiWriter
 ) -> None:
     """The error is Hudi's own. Sensor and health say which plan it is that the pipeline waits for; no row changed."""
     before = writer.rows(table)
@@ -119,9 +119,14 @@ def test_an_upsert_into_a_pending_group_is_refused_by_hudi_and_the_plan_is_named
     sensor = HudiPendingPlanSensor(
         task_id="wait", hudi_conn_id=None, base_path=str(table), partitions=[f"day={HOT}"], deferrable=False
     )
-    with caplog.at_level(logging.INFO):
-        assert not sensor.poke({})
-    assert f"clustering {instant} (requested" in caplog.text
+    assert not sensor.poke({})
+    said: list[str] = []
+    question = PendingQuestion(partitions=(f"day={HOT}",))
+    pending_answer(
+        _workspace(table), question, now=datetime.now(tz=UTC), say=lambda text, *given: said.append(text % given)
+    )
+    assert f"Waiting for 1 pending plan(s) of {table}: clustering {instant} (requested" in said[0]
+    assert said[0].endswith("ours)")
     later = datetime.now(tz=UTC) + timedelta(days=30)  # by then it is a matter of concern, and the advice is given
     health = maintenance.check_health(_workspace(table), now=later).health
     (signal,) = [one for one in health.signals if one.name == "pending_clustering_seconds"]

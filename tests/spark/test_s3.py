@@ -23,6 +23,7 @@ from airflow_hudi_maint.operators.clustering import HudiExecuteClusteringOperato
 from airflow_hudi_maint.operators.expiry import HudiExpirePartitionsOperator
 from tests.airflow.fakes import context
 from tests.s3_server import S3Server, running_s3_server
+from tests.spark.s3_writer import s3_writer
 from tests.spark.tables import DAYS, rows
 from tests.spark.writer import HudiWriter
 
@@ -30,8 +31,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.s3]
 
 KEY = "AKIA-of-the-connection"
 SECRET = "zebra-4711-umbrella"  # noqa: S105 of nobody
-WRITERS_KEY = "AKIA-of-the-writer"
-CONNECTOR = ("org.apache.hadoop:hadoop-aws:3.3.4", "com.amazonaws:aws-java-sdk-bundle:1.12.262")
 PARTITIONS = [f"day={day}" for day in DAYS[:3]]
 ROWS = sorted(row for commit in (0, 1) for day in DAYS[:3] for row in rows(commit, day=day))
 KEEP_TWO = [{"partitionSpec": "/", "policy": "KEEP_BY_COUNT", "policyValue": 2}]
@@ -103,15 +102,7 @@ def s3() -> Iterator[S3Server]:
 @pytest.fixture(scope="module")
 def writer(s3: S3Server) -> Iterator[HudiWriter]:
     """The table's own pipeline, with keys of its own."""
-    access = {
-        "access.key": WRITERS_KEY,
-        "secret.key": "another",
-        "endpoint": s3.url,
-        "path.style.access": "true",
-        "connection.ssl.enabled": "false",
-    }
-    settings = {f"spark.hadoop.fs.s3a.{name}": value for name, value in access.items()}
-    writer = HudiWriter("1.2.0", packages=CONNECTOR, settings=settings)
+    writer = s3_writer("1.2.0", s3=s3, key_id="AKIA-of-the-writer")
     yield writer
     writer.close()
 

@@ -1,4 +1,4 @@
-"""What goes wrong in the middle of a real job: killed, without effect, in somebody's way."""
+"""What goes wrong in the middle of a real job: without effect, in somebody's way."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from airflow_hudi_maint.core.maintenance import JobControl
 from airflow_hudi_maint.core.model.instant import Action
 from airflow_hudi_maint.core.model.job import JobHandle
 from airflow_hudi_maint.core.model.plan import ClusteringSettings
-from airflow_hudi_maint.core.model.report import Outcome
 from airflow_hudi_maint.core.model.scheduler import Scheduler
 from tests.spark.tables import DAYS, KEEP_FOUR, rows
-from tests.spark.timeline_watch import TimelineWatch, kill
 from tests.spark.writer import HudiWriter
 
 pytestmark = pytest.mark.spark
@@ -49,36 +47,6 @@ def test_a_job_that_ends_well_without_a_commit_is_a_failure(table: Path, tmp_pat
         maintenance.expire_partitions(workspace, now=_now(), job=JobControl(), policies=KEEP_FOUR)
 
     assert before == workspace.table.timeline()
-
-
-def test_a_killed_execution_is_finished_by_a_retry(table: Path, writer: HudiWriter) -> None:
-    """Spark is killed in the middle of a rewrite; running the step again ends with one replace commit and all rows."""
-    workspace = maintenance.open_workspace(str(table))
-    scheduled = maintenance.schedule_clustering(workspace, now=_now(), settings=SETTINGS, job=JobControl())
-    (instant,) = scheduled.report.instants
-    watch = TimelineWatch(table, sees=f"{instant}.clustering.inflight", does=kill)
-
-    with pytest.raises(EngineError):
-        maintenance.execute_clustering(
-            workspace, now=_now(), job=JobControl(on_submitted=watch.follow), instants=[instant]
-        )
-    watch.check()
-    left = workspace.table.timeline().find(instant)
-    assert left is not None
-    assert not left.is_completed
-
-    retried = maintenance.execute_clustering(
-        workspace, now=_now(), job=JobControl(previous=watch.handle), instants=[instant]
-    )
-    again = maintenance.execute_clustering(
-        workspace, now=_now(), job=JobControl(previous=watch.handle), instants=[instant]
-    )
-
-    assert (Outcome.DONE, Outcome.ALREADY_DONE) == (retried.report.outcome, again.report.outcome)
-    replaced = [one for one in workspace.table.timeline() if one.action is Action.REPLACE_COMMIT]
-    assert [instant] == [one.requested_time for one in replaced if one.is_completed]
-    assert [] == [one for one in workspace.table.timeline() if not one.is_completed]
-    assert ROWS == writer.counts(table)
 
 
 def test_a_drop_that_hudi_refuses_leaves_nothing_on_the_timeline(table: Path, writer: HudiWriter) -> None:

@@ -168,7 +168,7 @@ def _executing(fields: Mapping[str, Any], *, plans: Sequence[PendingPlan]) -> Ex
                 f"clustering plan {plan.instant.requested_time} sorts by {said}, as it was scheduled; the sort columns "
                 f"{', '.join(asked) or '(none)'} count when a plan is scheduled"
             )
-    chosen = {name: fields.get(name) for name in _OF_AN_EXECUTION}
+    chosen: dict[str, Any] = {name: fields.get(name) for name in _OF_AN_EXECUTION}
     if not all(map(sort_columns_of, plans)):
         chosen["layout"] = None  # without a column there is nothing to lay out, and Hudi does not ask for it
     return ExecutionSettings(**chosen)
@@ -188,9 +188,7 @@ def _schedule_and_execute(args: Namespace, workspace: Workspace, *, fields: Mapp
     )
 
 
-def _retry(
-    workspace: Workspace, *, plan: PendingPlan, after: timedelta, fields: Mapping[str, Any]
-) -> StepReported:
+def _retry(workspace: Workspace, *, plan: PendingPlan, after: timedelta, fields: Mapping[str, Any]) -> StepReported:
     """Execute a clustering again that died, in place of planning another: Hudi rolls back what it left first."""
     from airflow_hudi_maint.core import maintenance
     from airflow_hudi_maint.core.model.pending_care import ResolveAction

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from airflow_hudi_maint.core.engines.base import JobOutcome
     from airflow_hudi_maint.core.maintenance.workspace import JobControl, Workspace
     from airflow_hudi_maint.core.model.document import JsonMapping
+    from airflow_hudi_maint.core.model.job import JobHandle
     from airflow_hudi_maint.core.model.timeline import Timeline
 
 _AS_PLANNED = ExecutionSettings()
@@ -259,8 +260,14 @@ class _Clustering:
         self, step_job: StepJob, *, planned: PlannedClustering, timeline: Timeline
     ) -> tuple[JobOutcome, tuple[str, ...]]:
         """Run the job; when it fails after it scheduled, the plan that is left is noted as ours for the next try."""
+
+        def on_submitted(handle: JobHandle) -> None:
+            self.job.on_submitted(handle)
+            record_asked(self.workspace, planned.plan, plan_path=planned.path, job=handle)
+
+        job = replace(self.job, on_submitted=on_submitted)
         try:
-            return run_step_job(self.workspace, step_job, timeline=timeline, job=self.job)
+            return run_step_job(self.workspace, step_job, timeline=timeline, job=job)
         except EngineError:
             self._note_what_is_left(planned)
             raise

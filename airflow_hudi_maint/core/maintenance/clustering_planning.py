@@ -60,8 +60,8 @@ def plan_clustering(
     ``strategy`` is the name of one of ours or the import path of a class, made with ``strategy_options``.
 
     Raises UnknownColumnError for a sort column, and UnknownPartitionError for a partition, that the table lacks;
-    InvalidSettingError for a strategy or an option that there is not, a column that Hudi does not sort by, and files that
-    Hudi fails to copy; and BundleError for an execution strategy that the bundle lacks.
+    InvalidSettingError for a strategy or an option that there is not, a column that Hudi does not sort by, and files
+    that Hudi fails to copy; and BundleError for an execution strategy that the bundle lacks.
     """
     chosen = load_strategy(strategy, strategy_options or {})
     asked = _Asked(strategy=chosen, name=strategy, options=_json(strategy_options or {}))

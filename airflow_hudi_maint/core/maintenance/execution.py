@@ -75,9 +75,7 @@ def execute_clustering(
     # A try that died, or was deferred, over the job of an unnamed plan goes on with that plan and takes no other.
     begun = executed_by(workspace, job.previous)
     wanted = tuple(dict.fromkeys(instants)) or begun or oldest_of_ours(workspace, timeline)
-    run = _Execution(
-        workspace=workspace, now=now, timeline=timeline, wanted=wanted, settings=settings, verify=verify
-    )
+    run = _Execution(workspace=workspace, now=now, timeline=timeline, wanted=wanted, settings=settings, verify=verify)
     if not wanted:
         return run.nothing("No clustering plan of ours is pending")
     plans = run.pending_plans()

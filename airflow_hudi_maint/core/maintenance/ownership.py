@@ -2,7 +2,8 @@
 
 A plan that we wrote ourselves names its maker. One that Hudi wrote does not, so small documents in our own folder do:
 one before Hudi is asked to schedule (what for), one for each plan that then appeared. A plan that Hudi made just before
-its asker died is recognised by the first: newer than it, only requested, and holding nothing but file groups of it.
+its asker died is recognised by the first: newer than it, holding nothing but file groups of it, and only requested
+unless the asker was to execute it, too; while that job may run, the plan is left to it.
 A plan of ours that is executed notes the job, so that a second execution can see that it runs.
 """
 
@@ -11,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from airflow_hudi_maint.core.errors import HudiMaintError, InvalidSettingError, TerminalError
+from airflow_hudi_maint.core.errors import HudiMaintError, InvalidSettingError, TerminalError, TransientError
 from airflow_hudi_maint.core.model.commit import PendingPlan, PlanKind
 from airflow_hudi_maint.core.model.instant import State
-from airflow_hudi_maint.core.model.job import JobHandle
+from airflow_hudi_maint.core.model.job import JobHandle, JobStatus
 from airflow_hudi_maint.core.model.plan import ClusteringPlan, ClusteringSettings
 from airflow_hudi_maint.core.model.scheduler import PLAN_PATH_KEY, PlanOwner, is_native
 
@@ -29,17 +30,23 @@ _ASKED = "-asked.json"
 _ASKED_LOOKED_AT = 10
 
 
-def record_asked(workspace: Workspace, plan: ClusteringPlan, *, plan_path: str) -> None:
-    """Note, before Hudi is asked to schedule, which of our plans that is for."""
+def record_asked(workspace: Workspace, plan: ClusteringPlan, *, plan_path: str, job: JobHandle | None = None) -> None:
+    """Note, before Hudi is asked to schedule, which of our plans that is for.
+
+    ``job`` is one that goes on to execute what Hudi makes: until it has ended, that plan is nobody else's.
+    """
     name = f"{plan.basis.base_instant}{_ASKED}"
-    document: JsonObject = {"kind": "asked-clustering", "version": 1, "plan_path": plan_path}
+    asker = None if job is None else job.to_json()
+    document: JsonObject = {"kind": "asked-clustering", "version": 1, "plan_path": plan_path, "job": asker}
     workspace.documents.write(_FOLDER, name=name, document=document)
 
 
 def forget_asked(workspace: Workspace) -> None:
-    """Withdraw the notes of :func:`record_asked`: what Hudi made of them is known."""
-    for name in workspace.documents.names(_FOLDER, suffix=_ASKED):
-        workspace.documents.delete(_FOLDER, name=name)
+    """Withdraw the notes of :func:`record_asked`: what Hudi made of them is known. Those of jobs that run are kept."""
+    documents = workspace.documents
+    for name in documents.names(_FOLDER, suffix=_ASKED):
+        if not _may_run(workspace, _handle(_asked(workspace, name).get("job"))):
+            documents.delete(_FOLDER, name=name)
 
 
 def record_ours(
@@ -80,6 +87,10 @@ def executing_job(workspace: Workspace, plan: PendingPlan) -> JobHandle | None:
     """The job that was last noted as executing this plan; None when there is none, or its end was noted."""
     noted = _noted(workspace, plan)
     job = None if noted.get("ended") is True else noted.get("job")
+    return _handle(job)
+
+
+def _handle(job: object) -> JobHandle | None:
     try:
         return JobHandle.from_json(job) if isinstance(job, Mapping) else None
     except InvalidSettingError:  # written by another release
@@ -147,8 +158,10 @@ def pending_of_ours(
         elif is_native(plan.extra_metadata):
             record_ours(workspace, plan, plan_path=plan.extra_metadata.get(PLAN_PATH_KEY))
             ours.append(plan)
-        elif plan.instant.state is State.REQUESTED and (plan_path := _origin(workspace, plan)) is not None:
+        elif (plan_path := _origin(workspace, plan)) is not None:
             record_ours(workspace, plan, plan_path=plan_path)
+            if plan.instant.state is State.INFLIGHT:
+                record_execution(workspace, plan, job=None)
             ours.append(plan)
     return tuple(ours)
 
@@ -179,17 +192,41 @@ def _is_later(plan: PendingPlan, ours: ClusteringPlan) -> bool:
 
 
 def _origin(workspace: Workspace, plan: PendingPlan) -> str | None:
-    """The newest plan of ours that Hudi was asked for and that this one can come from, or None."""
+    """The newest plan of ours that Hudi was asked for and that this one can come from, or None.
+
+    An inflight one only where the job that asked for it was to execute it, too; and none while that job may run.
+    """
     documents = workspace.documents
     for name in reversed(documents.names(_FOLDER, suffix=_ASKED)[-_ASKED_LOOKED_AT:]):
+        noted = _asked(workspace, name)
+        plan_path, job = noted.get("plan_path"), _handle(noted.get("job"))
+        if not isinstance(plan_path, str) or (plan.instant.state is not State.REQUESTED and job is None):
+            continue
         try:
-            asked = documents.read(documents.path(_FOLDER, name=name))
-            plan_path = asked.get("plan_path") if isinstance(asked, Mapping) else None
-            if not isinstance(plan_path, str):
-                continue
             ours = ClusteringPlan.from_json(documents.read(plan_path), name=plan_path)
         except HudiMaintError:  # a document that is broken or gone is no reason to claim a plan
             continue
         if comes_from(plan, ours):
-            return plan_path
+            return None if _may_run(workspace, job) else plan_path
     return None
+
+
+def _asked(workspace: Workspace, name: str) -> Mapping[str, object]:
+    documents = workspace.documents
+    try:
+        asked = documents.read(documents.path(_FOLDER, name=name))
+    except HudiMaintError:
+        return {}
+    return asked if isinstance(asked, Mapping) else {}
+
+
+def _may_run(workspace: Workspace, job: JobHandle | None) -> bool:
+    """Whether a job runs, as far as its engine can tell now."""
+    if job is None:
+        return False
+    try:
+        return workspace.engine().status(job) is JobStatus.RUNNING
+    except InvalidSettingError:  # of an engine that the connection names no more: it cannot be asked
+        return False
+    except TransientError:
+        return True

@@ -57,7 +57,8 @@ def resolve_pending(
 
     What is left alone is a warning of the report with its reason; of a named instant it is an error. An instant that
     is not pending any more is done. Rolling back is Hudi's own: it deletes half-written files, then the plan, and
-    nothing else on the timeline changes, which is checked afterwards. ``execution`` is what clustering is finished with.
+    nothing else on the timeline changes, which is checked afterwards. ``execution`` is what a clustering is
+    finished with.
 
     Raises UnknownInstantError (a named instant that is no plan), PendingActionError (a named plan whose owner may be at
     work, or a live writer), PlanOutdatedError (a named plan that is overtaken and was to be finished), EngineError or
@@ -69,9 +70,7 @@ def resolve_pending(
     pending_compactions_of_ours(workspace, timeline)
     verdicts = _verdicts(workspace, timeline, now=now, settings=settings, wanted=frozenset(instants))
     _check_plans(workspace, timeline, named=frozenset(instants).difference(one.fact.instant for one in verdicts))
-    run = _Resolving(
-        workspace=workspace, timeline=timeline, verdicts=verdicts, settings=settings, execution=execution
-    )
+    run = _Resolving(workspace=workspace, timeline=timeline, verdicts=verdicts, settings=settings, execution=execution)
     if dry_run:
         return run.rehearse()
     run.refuse_left(named=frozenset(instants))

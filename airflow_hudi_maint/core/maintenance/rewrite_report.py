@@ -36,7 +36,14 @@ def completed_clusterings(
     found = [one for one in timeline.completed if one.requested_time in wanted and one.action is Action.REPLACE_COMMIT]
     metadata = workspace.table.commit_metadata_of(found)
     pairs = zip(found, metadata, strict=True)
-    return {instant: one for instant, one in pairs if one.operation in (Operation.CLUSTER, None)}
+    return {instant: one for instant, one in pairs if _is_clustering(workspace, instant, operation=one.operation)}
+
+
+def _is_clustering(workspace: Workspace, instant: Instant, *, operation: str | None) -> bool:
+    """Whether a replace commit is a clustering; of an old writer's that notes no operation, its request tells."""
+    if operation is None:
+        return workspace.table.instants.clustering_plan(instant) is not None
+    return operation == Operation.CLUSTER
 
 
 def predicted(workspace: Workspace, *, input_bytes: int) -> Prediction | None:
@@ -65,7 +72,8 @@ class Rewrite:
     """A rewrite that ended: the outcome and message so far, and what only this run has seen of it.
 
     ``bytes_before`` and ``metadata_before`` are known only to the run that looked before: 0 and None when everything
-    was already done, also by a job that this run waited for. The bytes are then counted while the inputs still lie there.
+    was already done, also by a job that this run waited for. The bytes are then counted while the inputs still lie
+    there.
     """
 
     step: Step
@@ -128,9 +136,7 @@ def _input_bytes(workspace: Workspace, completed: Iterable[Instant]) -> int:
         return 0
     listed = workspace.table.storage.list_many(sorted({one.partition_path for one in inputs}))
     sizes = {(path, entry.name): entry.bytes for path, entries in listed.items() for entry in entries}
-    files = [
-        (one.partition_path, name) for one in inputs for name in (one.base_file_name, *one.log_file_names) if name
-    ]
+    files = [(one.partition_path, name) for one in inputs for name in (one.base_file_name, *one.log_file_names) if name]
     return sum(sizes[file] for file in files) if sizes.keys() >= set(files) else 0
 
 

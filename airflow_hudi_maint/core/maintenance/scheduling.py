@@ -245,9 +245,7 @@ class _Scheduling:
         names = ", ".join(plan.instant.requested_time for plan in made) or "no new plan"
         files = sum(len(plan.inputs) for plan in made)
         message = f"Scheduled {names} by {way.scheduler}: {len(covered)} partitions, {files} files in {groups} groups"
-        return self.report(
-            Outcome.DONE, message, made=made, warnings=warnings, engine_seconds=engine_seconds, way=way
-        )
+        return self.report(Outcome.DONE, message, made=made, warnings=warnings, engine_seconds=engine_seconds, way=way)
 
     def _arguments(self) -> JsonMapping:
         settings = self.plan.settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from airflow_hudi_maint.core.model.timeline import Timeline
 
 METADATA_PARTITIONS_KEY = "hoodie.table.metadata.partitions"
+_BOTH_SIDES = "ConsistentBucket"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +165,36 @@ class _Verifying:
         planned = frozenset((one.partition_path, one.file_id) for one in plan.inputs)
         replaced = frozenset((path, file_id) for path, ids in commit.replaced.items() for file_id in ids)
         written = frozenset((path, one.file_id) for path, stats in commit.written.items() for one in stats)
-        return check_groups(GroupsFacts(planned=planned, replaced=replaced, kept=written & planned))
+        kept = written & planned
+        check = check_groups(GroupsFacts(planned=planned, replaced=replaced, kept=kept))
+        overtaken = self._overtaken(plan, planned=planned - kept)
+        return check if not overtaken else replace(check, verdict=Verdict.FAILED, message=overtaken)
+
+    def _overtaken(self, plan: PendingPlan, *, planned: frozenset[tuple[str, str]]) -> str:
+        """Say which write touched a file group of the plan while that was pending; empty when none did.
+
+        That was looked at before the job; Spark takes a while to start, and a writer may have come then. Bucket
+        resizing lets writers write to both sides, and is left out.
+        """
+        if _BOTH_SIDES in plan.strategy_class:
+            return ""
+        since = self.executed.instant.requested_time
+        later = [
+            one
+            for one in self.timeline.completed_writes
+            if one.requested_time != since and (one.completion_time or one.requested_time) > since
+        ]
+        for one, commit in zip(later, self.workspace.table.commit_metadata_of(later), strict=True):
+            touched = {(path, file_id) for path, ids in commit.replaced.items() for file_id in ids}
+            touched |= {(path, stat.file_id) for path, stats in commit.written.items() for stat in stats}
+            groups = sorted(touched & planned)
+            if groups and not commit.rewrites_only:
+                return (
+                    f"{counted(len(groups), 'file group')} of the plan, such as {groups[0][1]} of partition "
+                    f"{groups[0][0]!r}, was changed by {one} ({commit.operation}) after it was planned: what that "
+                    "wrote is lost, or what it replaced is back"
+                )
+        return ""
 
     def _by_files(self, facts: Sequence[PartitionFacts], *, mode: VerifyMode) -> list[Check]:
         if self.executed.plan is None:

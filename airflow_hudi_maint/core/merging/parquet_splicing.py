@@ -184,8 +184,11 @@ def encoded_step(step: Step, *, decoder: Decoder, encoder: Encoder) -> Iterator[
     if splice is not None:
         encoded = list(splice.rest.row_groups(decoder.tables(step, splice=splice)))
         if len(encoded) == 1 and len(encoded[0].groups) == 1 and _is_whole(encoded[0].groups[0], splice):
-            yield splice.joined(encoded[0])
+            joined = splice.joined(encoded[0])
+            del splice, encoded  # their bytes are in it
+            yield joined
             return
+        del splice, encoded
     yield from encoder.row_groups(decoder.tables(step))
 
 
@@ -205,6 +208,8 @@ def _splice(step: Step, *, decoder: Decoder, encoder: Encoder) -> Splice | None:
         for reader, content in decoder.opened(ref):
             group = reader.metadata.row_group(ref.group)
             columns = [one for one in columns if one.add(group, content=content, column=None)]
+            if not columns:
+                return None
             table = reader.read_row_groups([ref.group], columns=[one.name for one in columns], use_threads=False)
             for one, values in zip(columns, table.columns, strict=True):
                 probed.setdefault(one.place, []).append(values)

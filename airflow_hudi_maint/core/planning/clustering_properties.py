@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
 from airflow_hudi_maint.core.model.plan import ExecutionStrategy, Layout
+from airflow_hudi_maint.core.model.secrets import redacted, secrets_in
 
 STRATEGY = "hoodie.clustering.plan.strategy"
 SORT_COLUMNS_KEY = f"{STRATEGY}.sort.columns"
@@ -126,7 +127,8 @@ class _File(NamedTuple):
 
     def wrong(self, key: str, value: str, *, why: str) -> InvalidSettingError:
         where = f", line {self.lines[key]}" if key in self.lines else ""
-        return InvalidSettingError(f"{self.name}{where}: {key}={value} {why}")
+        shown = redacted(value, secrets=secrets_in({key: value}))
+        return InvalidSettingError(f"{self.name}{where}: {key}={shown} {why}")
 
     def number(self, key: str, value: str) -> int:
         if not (value.isascii() and value.isdecimal()) or int(value) < 1:

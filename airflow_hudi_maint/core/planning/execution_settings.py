@@ -69,7 +69,7 @@ class ExecutionSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRewrite:
-    """How one plan is to be rewritten. ``target_file_bytes`` None: nobody noted or asked for one: Hudi's default holds."""
+    """How one plan is to be rewritten. ``target_file_bytes`` None: nobody noted or asked for one, so Hudi's holds."""
 
     sort_columns: tuple[str, ...]
     layout: Layout

@@ -173,8 +173,8 @@ class TableLock:
     def _held_by(self, holder: bytes | None) -> str:
         if holder is None:
             return (
-                f"The table's lock file {self.storage.join(self.path)} can be neither created nor read: something is in "
-                "its place, or others take it again and again. Look at what is there, and try again later"
+                f"The table's lock file {self.storage.join(self.path)} can be neither created nor read: something is "
+                "in its place, or others take it again and again. Look at what is there, and try again later"
             )
         found = self._entry()
         age = "" if found is None or found.modified_ns is None else f", {self.clock() - found.modified_ns / 1e9:.0f} s"

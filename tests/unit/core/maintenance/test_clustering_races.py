@@ -61,8 +61,9 @@ def test_two_executions_of_one_plan_do_not_run_at_once(table: TableBuilder) -> N
     """The job of the first is noted, and while it runs the second one refuses."""
     files = [f"{DAYS[0]}-1-0", f"{DAYS[0]}-2-0"]
     _plan_clustering(at(30), table, files=files)
-    with pytest.raises(RuntimeError, match="shows no completion"):
-        maintenance.execute_clustering(_workspace(table, FakeEngine()), now=NOW, job=JobControl(), instants=[at(30)])
+    cluster = _workspace(table, FakeEngine(outlives=True))
+    with pytest.raises(maintenance.JobDeferred):
+        maintenance.execute_clustering(cluster, now=NOW, job=JobControl(defer=True), instants=[at(30)])
     second = FakeEngine(running=True)
 
     with pytest.raises(PendingActionError, match="is being executed by job 1"):
@@ -95,9 +96,7 @@ def test_of_two_who_are_about_to_execute_one_plan_one_goes_on(table: TableBuilde
 
 
 @pytest.mark.parametrize(("by", "minutes"), [("first", 0), ("other", 11)])
-def test_a_claim_of_an_earlier_try_or_of_the_dead_is_in_nobodys_way(
-    table: TableBuilder, by: str, minutes: int
-) -> None:
+def test_a_claim_of_an_earlier_try_or_of_the_dead_is_in_nobodys_way(table: TableBuilder, by: str, minutes: int) -> None:
     """A task that was killed while it submitted leaves one: its retry goes on at once, others after ten minutes."""
     _plan_clustering(at(30), table, files=[f"{DAYS[0]}-1-0", f"{DAYS[0]}-2-0"])
     engine = FakeEngine()
@@ -106,9 +105,7 @@ def test_a_claim_of_an_earlier_try_or_of_the_dead_is_in_nobodys_way(
     workspace.documents.write("scheduled", name=f"{at(30)}-claim.json", document=left)
 
     with pytest.raises(RuntimeError, match="shows no completion"):
-        maintenance.execute_clustering(
-            workspace, now=NOW, job=JobControl(application_name="first"), instants=[at(30)]
-        )
+        maintenance.execute_clustering(workspace, now=NOW, job=JobControl(application_name="first"), instants=[at(30)])
     assert 1 == len(engine.requests)
 
 

@@ -217,8 +217,9 @@ def test_an_overtaken_plan_is_not_executed(table: TableBuilder) -> None:
 def test_a_compaction_that_somebody_else_executes_is_left_alone(table: TableBuilder) -> None:
     """Inflight without a job of ours, or with one that runs."""
     plan_compaction(table, at(30), days=[FIRST])
-    with pytest.raises(EngineError):
-        maintenance.execute_compaction(_workspace(table, FakeEngine()), now=NOW, job=JobControl(), instants=[at(30)])
+    cluster = _workspace(table, FakeEngine(outlives=True))
+    with pytest.raises(maintenance.JobDeferred):
+        maintenance.execute_compaction(cluster, now=NOW, job=JobControl(defer=True), instants=[at(30)])
     with pytest.raises(PendingActionError, match="is being executed by job 1"):
         maintenance.execute_compaction(
             _workspace(table, FakeEngine(running=True)), now=NOW, job=JobControl(), instants=[at(30)]

@@ -62,7 +62,9 @@ def test_simple_bloom_filters_are_refused_when_a_plan_is_made(tmp_path: Path) ->
     table = _table(tmp_path, _file(1, SIMPLE), _file(2, SIMPLE))
     before = native.names_of(table)
 
-    with pytest.raises(InvalidSettingError, match=r"binary_copy would fail on 2 files .*SIMPLE ones.* Take sort_and_size"):
+    with pytest.raises(
+        InvalidSettingError, match=r"binary_copy would fail on 2 files .*SIMPLE ones.* Take sort_and_size"
+    ):
         _schedule(table)
 
     assert before == native.names_of(table)
@@ -94,9 +96,7 @@ def test_a_plan_that_is_pending_is_refused_before_its_execution(tmp_path: Path) 
         table.put(f"day=1/{one.base_file.name}", _file(1, SIMPLE))
 
     with pytest.raises(InvalidSettingError, match=f"Roll clustering plan {instant} back and schedule with sort_and_s"):
-        maintenance.execute_clustering(
-            workspace_with(table, engine), now=NOW, job=JobControl(), instants=[instant]
-        )
+        maintenance.execute_clustering(workspace_with(table, engine), now=NOW, job=JobControl(), instants=[instant])
 
     assert [] == engine.requests
 

@@ -23,7 +23,7 @@ from airflow_hudi_maint.core.model.scheduler import Scheduler
 from airflow_hudi_maint.core.model.verification import VerifySettings
 from airflow_hudi_maint.core.planning.execution_settings import ExecutionSettings
 from tests.unit.core.maintenance.fake_engine import FakeEngine
-from tests.unit.core.maintenance.fake_hudi import DAYS, FakeHudi, three_days_of_rows
+from tests.unit.core.maintenance.fake_hudi import DAYS, FakeHudi, rows, three_days_of_rows
 from tests.unit.core.maintenance.six_days import NOW, workspace_with
 from tests.unit.core.storage.builders import TableBuilder, at
 
@@ -254,6 +254,48 @@ def test_a_run_is_predicted_by_earlier_ones_and_both_are_kept(table: TableBuilde
     assert (True, report.bytes_before // 2) == (report.predicted_seconds >= 30.0, report.predicted_bytes_after)
     written = StepReport.from_json(report.to_json(), name="report")
     assert report == written
+
+
+def test_a_replace_commit_that_says_nothing_is_a_clustering_only_by_its_request(tmp_path: Path) -> None:
+    """On table version 6 an overwrite has the same action, and old writers noted no operation."""
+    table = TableBuilder(base_path=str(tmp_path / "trips"), version=6)
+    table.commit(at(1), {DAYS[0]: [("old-0", rows(1))]})
+    table.pending(at(30), "replacecommit")
+    table.commit(at(30), {DAYS[0]: [("new-0", rows(2))]}, replaced={DAYS[0]: ["old-0"]}, operation="")
+    with pytest.raises(UnknownInstantError, match="is no pending clustering"):
+        _execute(workspace_with(table, FakeEngine()), instants=[at(30)])
+
+
+@pytest.mark.parametrize(
+    ("operation", "fails"), [("INSERT_OVERWRITE", True), ("UPSERT", True), ("UPSERT elsewhere", False)]
+)
+def test_a_write_that_came_while_spark_started_is_found_afterwards(
+    table: TableBuilder,
+    operation: str,
+    fails: bool,  # noqa: FBT001
+) -> None:
+    """The look before the job did not see it: an overwrite's old rows are back, and an update's new ones are lost."""
+    hudi = FakeHudi(table)
+    (first, *_) = (one.file_id for one in table.open().view(table.open().timeline()).latest_slices(DAYS[0]))
+
+    def act(request: JobRequest) -> None:
+        instant = "20261202000000000"
+        if operation == "INSERT_OVERWRITE":
+            table.commit(instant, {DAYS[0]: [("new-0", rows(90))]}, replaced={DAYS[0]: [first]}, operation=operation)
+        else:
+            file_id = first if operation == "UPSERT" else "new-0"
+            table.commit(instant, {DAYS[0]: [(file_id, rows(90))]}, operation="UPSERT")
+        hudi(request)
+
+    workspace = workspace_with(table, FakeEngine(act=act))
+    _schedule(workspace)
+    if not fails:
+        assert Outcome.DONE is _execute(workspace).report.outcome
+        return
+    with pytest.raises(
+        VerificationError, match=rf"of partition '{DAYS[0]}', was changed by 202612020.* \({operation}\)"
+    ):
+        _execute(workspace)
 
 
 def test_what_another_run_did_is_reported_with_its_bytes(table: TableBuilder) -> None:

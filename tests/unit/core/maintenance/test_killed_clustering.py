@@ -248,3 +248,35 @@ def test_a_plan_whose_job_failed_is_executed_on_another_engine(table: TableBuild
     report = _execute(workspace_with(table, other), JobControl())
 
     assert (Outcome.DONE, (instant,)) == (report.outcome, report.instants)
+
+
+@pytest.mark.parametrize("point", [Point.REQUESTED, Point.REWRITING, Point.WRITTEN], ids=str)
+def test_the_next_run_finishes_what_a_task_without_retries_left(table: TableBuilder, point: Point) -> None:
+    """Hudi made the plan, and everything was killed at once: nobody noted the plan, and only what was asked for."""
+    before = _keys(table)
+    with pytest.raises(Killed):
+        _cluster(Scheduler.HUDI)(
+            workspace_with(table, DyingEngine(act=DyingHudi(table, point=point), way=Way.GROUP)), JobControl()
+        )
+
+    engine = FakeEngine(act=FakeHudi(table, planned_at=at(50)))
+    report = _cluster(Scheduler.HUDI)(workspace_with(table, engine), JobControl())
+
+    assert (Outcome.DONE, (at(40),), [at(40)]) == (report.outcome, report.instants, _replace_commits(table))
+    assert () == table.open().timeline().pending
+    assert before == _keys(table)
+
+
+def test_a_plan_that_its_application_is_about_to_execute_is_no_elses(table: TableBuilder) -> None:
+    """Between the two halves of one application the plan is only requested; another task must not execute it, too."""
+    first = FakeEngine(act=DyingHudi(table, point=Point.REQUESTED), outlives=True, running=True)
+    with pytest.raises(maintenance.JobDeferred):
+        _cluster(Scheduler.HUDI)(workspace_with(table, first), JobControl(defer=True))
+    second = FakeEngine(running=True)
+
+    executed = _execute(workspace_with(table, second), JobControl())
+    clustered = _cluster(Scheduler.HUDI)(workspace_with(table, second), JobControl())
+
+    assert [Outcome.NOTHING_TO_DO] * 2 == [executed.outcome, clustered.outcome]
+    assert [] == second.requests
+    assert [at(40)] == [one.requested_time for one in table.open().timeline().pending]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -227,3 +228,21 @@ def test_chunks_that_are_given_twice_do_nothing_the_second_time(root: Path) -> N
     assert not done[0].report.groups
     assert _rows(root / "day=1") == [b"1", b"2", b"3"]
     assert merge_small_files(workspace, now=NOW, settings=SETTINGS).path is None
+
+
+def test_planning_leaves_the_collector_of_python_as_it_was(root: Path) -> None:
+    """It stands still while a plan of a disk is made, and goes on when that ends by an error, too."""
+    workspace = fill(root, _FILES)
+    plan_merge(workspace, now=NOW, settings=SETTINGS)
+    assert gc.isenabled()
+    (root / ".hoodie").mkdir()
+    with pytest.raises(UnsupportedTableError):
+        plan_merge(workspace, now=NOW, settings=SETTINGS)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with pytest.raises(UnsupportedTableError):
+            plan_merge(workspace, now=NOW, settings=SETTINGS)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

@@ -91,3 +91,11 @@ def test_lines_are_those_of_the_file() -> None:
     """An entry that goes on over several lines begins on its first; of a key that stands twice the last counts."""
     file = PropertiesFile.parse("a=1\\\n  2\r\n# b\nb=3\n\na=4")
     assert {"a": 6, "b": 4} == file.lines()
+
+
+@pytest.mark.parametrize("key", ["spark.hadoop.fs.s3a.secret.key", "hoodie.table.token", "include.password"])
+def test_a_key_that_does_not_belong_there_is_refused_without_its_secret(key: str) -> None:
+    """The message stands in the task's log, and people put a job's credentials into such files."""
+    with pytest.raises(InvalidSettingError, match=r"job\.properties: .*=\*\*\* ") as raised:
+        clustering_settings_from_properties({key: "wJalrXUtn"}, name="job.properties")
+    assert "wJalrXUtn" not in str(raised.value)

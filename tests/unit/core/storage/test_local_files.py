@@ -73,3 +73,27 @@ def test_a_disk_without_links_still_creates_exclusively(tmp_path: Path, monkeypa
     with pytest.raises(OSError, match="no links here"):
         local_files.write_new(str(tmp_path / "other"), b"")
     assert ["new"] == [one.name for one in tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("size", [0, 1, 4096, 9 << 20])
+def test_a_file_that_grows_or_is_read_in_parts_is_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """The kernel may give less than was asked for; a size is of the moment before."""
+    data = os.urandom(size)
+    (tmp_path / "file").write_bytes(data)
+    assert local_files.read(str(tmp_path / "file")) == data
+    real = os.read
+    monkeypatch.setattr(os, "read", lambda number, count: real(number, min(count, 1 << 20)))
+    assert local_files.read(str(tmp_path / "file")) == data
+    monkeypatch.setattr(os, "read", real)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fstat", lambda _: os.stat_result((0,) * 10))
+        assert local_files.read(str(tmp_path / "file")) == data
+
+
+def test_a_directory_or_a_missing_file_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        local_files.read(str(tmp_path))
+    with pytest.raises(FileNotFoundError):
+        local_files.read(str(tmp_path / "nowhere"))
