@@ -42,7 +42,7 @@ format: setup ## Format the code and mend what ruff can mend
 bench: setup ## Measure against the limits in benchmarks/README.md
 	@$(PY) benchmarks/run.py
 
-proof: setup ## Run the long proofs, about half an hour: every point and way of a kill, 50 commits beside clustering
+proof: setup ## Run the long proofs, about half an hour: every way of a kill, 50 commits beside clustering, S3
 	@$(PY) -m pytest -m proof tests/spark
 
 golden: setup ## Make the golden tables of tests/golden again with real Hudi

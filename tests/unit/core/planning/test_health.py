@@ -67,7 +67,7 @@ def test_the_same_signals_are_there_whatever_is_pending() -> None:
 
 
 def test_every_threshold_belongs_to_a_signal() -> None:
-    """A merge-on-read table with a metadata table, whose orphans were looked for, has all of them; two have no limit."""
+    """A merge-on-read table with a metadata table, whose orphans were looked for, has all; two have no limit."""
     full = config(merge_on_read=True, hoodie__table__metadata__partitions="files")
     names = {one.name for one in judge_health(facts(config=full, orphans=()), now=NOW).signals}
     assert names - {one.name for one in fields(HealthThresholds)} == {"bundle_mismatch", "contradicting_settings"}
