@@ -54,6 +54,7 @@ def test_every_module_of_the_glue_is_named() -> None:
     info = get_provider_info()
     shared = {"__init__", "base", "rewriting", "settings", "arguments", "errors"} | {
         "operators.job",
+        "operators.job_keeping",
         "hooks.cluster_connection",
         "hooks.engines",
         "hooks.timeline",
@@ -63,6 +64,9 @@ def test_every_module_of_the_glue_is_named() -> None:
         "hooks.compaction_settings",
         "hooks.execution_settings",
         "hooks.pending",
+        "hooks.plain_files",
+        "hooks.small_file_question",
+        "hooks.small_file_settings",
         "hooks.policy_settings",
         "hooks.undo_window",
         "hooks.storage_connection",

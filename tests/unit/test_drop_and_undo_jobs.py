@@ -242,7 +242,10 @@ def test_the_scripts_are_python_3_9(script: Path) -> None:
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_the_scripts_import_only_what_a_cluster_has(script: Path) -> None:
-    """The standard library, pyspark, and each other by bare name; ours only for type checkers."""
+    """The standard library, pyspark, and each other by bare name; ours only for type checkers.
+
+    The one exception brings the core along as an archive: see docs/architecture.md.
+    """
     tree = ast.parse(script.read_text(encoding="utf-8"), filename=str(script))
     checked = {id(inner) for node in ast.walk(tree) if _is_type_checking(node) for inner in _bodies(node)}
     found = {
@@ -252,7 +255,8 @@ def test_the_scripts_import_only_what_a_cluster_has(script: Path) -> None:
         for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names])
     }
     known = {*sys.stdlib_module_names, "pyspark", *(path.stem for path in SCRIPTS)} - {"tomllib"}
-    assert set() == found - known
+    brought = {"airflow_hudi_maint"} if script.stem == "merge_files" else set()
+    assert brought == found - known
 
 
 def _is_type_checking(node: ast.AST) -> bool:
