@@ -2,6 +2,8 @@
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 PY := .venv/bin/python
+SPARK_LAST := tests/behaviour/test_engines.py tests/spark/test_cluster_engine.py tests/spark/test_killed_clustering.py \
+	tests/spark/test_killed_expiry.py tests/spark/test_s3.py
 CODE := airflow_hudi_maint benchmarks dags demo scripts tests
 
 .DEFAULT_GOAL := help
@@ -18,13 +20,14 @@ demo: setup ## Write a Hudi table of 336,776 flights and let the DAG maintain it
 	@$(PY) -m demo.run
 
 test: setup lint ## Run every check and test, with Spark, Hudi and Airflow
-	@# Two cores: Spark's tests, which are the longest, run beside all others.
+	@# Two cores: most of Spark's tests, which are the longest, run beside all others and then beside the rest of them.
 	@mkdir -p build; \
-	$(PY) -m pytest -m spark > build/spark-tests.log 2>&1 & spark=$$!; \
+	$(PY) -m pytest -m spark $(SPARK_LAST:%=--ignore=%) > build/spark-tests.log 2>&1 & spark=$$!; \
 	$(PY) -m pytest -m "not spark"; rest=$$?; \
+	$(PY) -m pytest -m spark $(SPARK_LAST); last=$$?; \
 	wait $$spark; code=$$?; \
 	cat build/spark-tests.log; \
-	test $$code -eq 0 && test $$rest -eq 0
+	test $$code -eq 0 && test $$rest -eq 0 && test $$last -eq 0
 
 check: setup lint ## Run the fast part: lint, unit, property and storage tests; no JVM, no Airflow server
 	@$(PY) -m pytest tests/unit tests/property tests/behaviour -n 2 -m "not spark and not airflow and not slow"

@@ -69,6 +69,7 @@ class Store:
         kept = self.read()
         job, plan_path = kept.get("job"), kept.get("plan_path")
         return JobControl(
+            application_name=f"hudi-maint-killed-{self.path.parent.name}",
             previous=JobHandle.from_json(job) if isinstance(job, dict) else None,
             plan_path=plan_path if job and isinstance(plan_path, str) else None,
             on_submitted=lambda handle: self.keep(job=handle.to_json()),
