@@ -2,8 +2,8 @@
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 PY := .venv/bin/python
-SPARK_LAST := tests/behaviour/test_engines.py tests/spark/test_cluster_engine.py tests/spark/test_killed_clustering.py \
-	tests/spark/test_killed_expiry.py tests/spark/test_s3.py
+SPARK_LAST := tests/behaviour/test_engines.py tests/spark/test_cluster_engine.py tests/spark/test_killed_expiry.py \
+	tests/spark/test_s3.py
 CODE := airflow_hudi_maint benchmarks dags demo scripts tests
 
 .DEFAULT_GOAL := help
@@ -22,9 +22,9 @@ demo: setup ## Write a Hudi table of 336,776 flights and let the DAG maintain it
 test: setup lint ## Run every check and test, with Spark, Hudi and Airflow
 	@# Two cores: most of Spark's tests, which are the longest, run beside all others and then beside the rest of them.
 	@mkdir -p build; \
-	$(PY) -m pytest -m spark $(SPARK_LAST:%=--ignore=%) > build/spark-tests.log 2>&1 & spark=$$!; \
+	$(PY) -m pytest -m spark --durations=15 $(SPARK_LAST:%=--ignore=%) > build/spark-tests.log 2>&1 & spark=$$!; \
 	$(PY) -m pytest -m "not spark"; rest=$$?; \
-	$(PY) -m pytest -m spark $(SPARK_LAST); last=$$?; \
+	$(PY) -m pytest -m spark --durations=15 $(SPARK_LAST); last=$$?; \
 	wait $$spark; code=$$?; \
 	cat build/spark-tests.log; \
 	test $$code -eq 0 && test $$rest -eq 0 && test $$last -eq 0

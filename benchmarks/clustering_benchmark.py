@@ -8,6 +8,8 @@ Needs Java, pyspark and a bundle of Hudi's; takes some ten minutes on two cores,
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -142,9 +144,6 @@ def in_session(spark: SparkSession, base: Path, instant: str) -> Timed:
 
 def by_operator(base: Path, instant: str, *, bundle: str) -> Timed:
     """Execute by the operator, in this process as in a worker that has imported it; verification included."""
-    import json
-    import os
-
     os.environ["AIRFLOW_CONN_HUDI_DEFAULT"] = json.dumps(
         {"conn_type": "hudi", "extra": {"bundle": bundle, "master": f"local[{CORES}]"}}
     )
@@ -157,16 +156,22 @@ def by_operator(base: Path, instant: str, *, bundle: str) -> Timed:
 
 def by_submit(base: Path, instant: str, *, bundle: str, folder: Path) -> Timed:
     """Execute by spark-submit of a script that does nothing else."""
+    from airflow_hudi_maint.core.engines.pyspark_install import find_pyspark
+
     script = folder / "execute.py"
     lines = ["from pyspark.sql import SparkSession", "spark = SparkSession.builder.getOrCreate()"]
     lines += [f"spark.conf.set({key!r}, {value!r})" for key, value in _EXECUTION.items()]
     script.write_text("\n".join([*lines, f"spark.sql({statement(base, instant)!r}).collect()", "spark.stop()"]))
     settings = {**SETTINGS, "spark.driver.extraClassPath": bundle}
-    command = [str(Path(sys.executable).with_name("spark-submit")), "--master", f"local[{CORES}]"]
+    home = find_pyspark(sys.executable).home
+    environment = {**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
+    command = [str(home / "bin" / "spark-submit"), "--master", f"local[{CORES}]"]
     for key, value in settings.items():
         command += ["--conf", f"{key}={value}"]
     return timed(
-        base, instant, lambda: subprocess.run([*command, str(script)], check=True, capture_output=True, cwd=folder)
+        base,
+        instant,
+        lambda: subprocess.run([*command, str(script)], check=True, capture_output=True, cwd=folder, env=environment),
     )
 
 
