@@ -6,7 +6,7 @@ No value is read. A column is called by its name, or, where it is a group, by th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ class ColumnFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParquetFacts:
-    """The rows of a file, or of several, and their leaf columns."""
+    """The rows of a file, and its leaf columns."""
 
     rows: int
     columns: Mapping[str, ColumnFacts]
@@ -61,50 +61,6 @@ def parquet_facts(storage: Storage, path: str) -> ParquetFacts:
     except (pa.ArrowException, OSError) as error:
         msg = f"{storage.join(path)} has a Parquet footer that cannot be understood: {error}"
         raise UnreadableFileError(msg) from error
-
-
-def joined_facts(facts: Iterable[ParquetFacts]) -> ParquetFacts:
-    """The facts of all rows of several files; where one lacks a column, its rows have null there."""
-    rows = 0
-    columns: dict[str, ColumnFacts] = {}
-    for one in facts:
-        for name, column in one.columns.items():
-            known = columns.get(name) or ColumnFacts(values=rows, null_count=rows)
-            columns[name] = _joined(known, column)
-        for name in columns.keys() - one.columns.keys():
-            columns[name] = _joined(columns[name], ColumnFacts(values=one.rows, null_count=one.rows))
-        rows += one.rows
-    return ParquetFacts(rows=rows, columns=columns)
-
-
-def fact_differences(expected: ParquetFacts, found: ParquetFacts) -> tuple[str, ...]:
-    """What a merged file says of its rows that its inputs do not, in words; nothing where all agrees.
-
-    A writer may shorten a minimum or maximum, but never so that a value lies outside. So what is found must not lie
-    outside of what was expected.
-    """
-    differences = []
-    if expected.rows != found.rows:
-        differences.append(f"{found.rows} rows instead of {expected.rows}")
-    if expected.columns.keys() != found.columns.keys():
-        other = sorted(expected.columns.keys() ^ found.columns.keys())
-        differences.append(f"columns that only one side has: {', '.join(other[:10])}")
-    for name in expected.columns.keys() & found.columns.keys():
-        differences.extend(f"{name}: {text}" for text in _differences(expected.columns[name], found.columns[name]))
-    return tuple(sorted(differences))
-
-
-def _differences(expected: ColumnFacts, found: ColumnFacts) -> list[str]:
-    texts = []
-    if expected.values != found.values:
-        texts.append(f"{found.values} values instead of {expected.values}")
-    if None not in (expected.null_count, found.null_count) and expected.null_count != found.null_count:
-        texts.append(f"{found.null_count} nulls instead of {expected.null_count}")
-    if None in (expected.least, expected.greatest, found.least, found.greatest):
-        return texts
-    if found.least < expected.least or found.greatest > expected.greatest:
-        texts.append(f"{found.least!r} to {found.greatest!r} goes beyond {expected.least!r} to {expected.greatest!r}")
-    return texts
 
 
 def _joined(one: ColumnFacts, other: ColumnFacts) -> ColumnFacts:

@@ -38,10 +38,6 @@ class UnifiedSchema:
     changes: tuple[str, ...]
     widened: frozenset[str] = frozenset()
 
-    def leaf_paths(self) -> list[tuple[bytes, ...]]:
-        """The paths of the leaf columns."""
-        return [path for column in self.root.children for path, _ in column.leaves()]
-
 
 def unify_schemas(schemas: Sequence[NamedSchema]) -> UnifiedSchema:
     """Join schemas, at least one, in the order of their files; the columns of the first come first.

@@ -9,7 +9,6 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from airflow_hudi_maint.core.errors import InvalidSettingError, UnknownPartitionError
 from airflow_hudi_maint.core.model.compaction_plan import CompactionEntry, CompactionPlan, CompactionSettings
 from airflow_hudi_maint.core.model.file_slice import FileSlice
 from airflow_hudi_maint.core.model.instant import Action
@@ -17,6 +16,7 @@ from airflow_hudi_maint.core.model.plan_basis import Decision, PlanBasis
 from airflow_hudi_maint.core.model.rewrite_group import PlannedInput
 from airflow_hudi_maint.core.model.timeline import Timeline
 from airflow_hudi_maint.core.model.units import counted, human_bytes
+from airflow_hudi_maint.core.planning.named_partitions import considered
 from airflow_hudi_maint.core.planning.wording import some_of
 
 _STRATEGIES = "org.apache.hudi.table.action.compact.strategy"
@@ -76,7 +76,7 @@ def plan_compaction(
     day=1 compact - 1 file group with 1 log file of 1 KiB, 0.25 of its base files
     day=2 keep - no log file in 0 file groups
     """
-    candidates = [_Candidate.of(path, slices[path], settings) for path in _considered(slices, partitions=partitions)]
+    candidates = [_Candidate.of(path, slices[path], settings) for path in considered(slices, partitions=partitions)]
     too_few = _too_few_commits(settings, delta_commits=delta_commits)
     wanted = [one for one in candidates if one.why_not(settings) is None and one.blocked_by is None and not too_few]
     fitting = _within_budget(wanted, settings)
@@ -158,21 +158,6 @@ class _Candidate:
         holders = {one.pending_instant for one in self.held if one.pending_instant}
         notes += [f"{len(self.held)} held by the pending plan {some_of(holders)}"] if self.held else []
         return f"{text} ({', '.join(notes)})" if notes else text
-
-
-def _considered(slices: Mapping[str, Sequence[FileSlice]], *, partitions: Collection[str] | None) -> Sequence[str]:
-    if partitions is None:
-        return sorted(slices)
-    if isinstance(partitions, str) or not partitions:
-        raise InvalidSettingError(
-            f"partitions={partitions!r} names no partition: pass a list of names, or None for all"
-        )
-    unknown = set(partitions) - set(slices)
-    if unknown:
-        raise UnknownPartitionError(
-            f"the table has no data in {len(unknown)} of the partitions named: {some_of(unknown)}"
-        )
-    return sorted(set(partitions))
 
 
 def _too_few_commits(settings: CompactionSettings, *, delta_commits: int) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
-from airflow_hudi_maint.core.errors import InvalidSettingError, UnknownPartitionError
 from airflow_hudi_maint.core.model.file_slice import FileSlice
 from airflow_hudi_maint.core.model.partition import naming_problem
 from airflow_hudi_maint.core.model.plan import (
@@ -20,7 +19,7 @@ from airflow_hudi_maint.core.model.units import counted, human_bytes
 from airflow_hudi_maint.core.planning.clustering_budget import Budget
 from airflow_hudi_maint.core.planning.clustering_candidates import Candidate, PartitionFacts
 from airflow_hudi_maint.core.planning.clustering_strategy import Selecting
-from airflow_hudi_maint.core.planning.wording import some_of
+from airflow_hudi_maint.core.planning.named_partitions import considered
 
 __all__ = ["Candidate", "Refusal", "plan_rewrites"]
 
@@ -46,12 +45,12 @@ def plan_rewrites(
 
     ``selecting`` None looks at every partition, and takes first those that lose most files.
     """
-    considered = _considered(slices, partitions=partitions)
+    paths = considered(slices, partitions=partitions)
     entries: dict[str, ClusteringEntry] = {}
-    facts = {path: _facts(path, slices[path], settings=settings, selecting=selecting) for path in considered}
+    facts = {path: _facts(path, slices[path], settings=settings, selecting=selecting) for path in paths}
     excluded = selecting.excluded(tuple(facts.values())) if selecting else {}
     wanted: list[Candidate] = []
-    for path in considered:
+    for path in paths:
         if path in excluded:
             entries[path] = ClusteringEntry(partition_path=path, decision=Decision.KEEP, reason=excluded[path])
             continue
@@ -74,22 +73,6 @@ def plan_rewrites(
         strategy=selecting.name if selecting else "size_based",
         strategy_options=dict(selecting.options) if selecting else {},
     )
-
-
-def _considered(slices: Mapping[str, Sequence[FileSlice]], *, partitions: Collection[str] | None) -> Sequence[str]:
-    if partitions is None:
-        return sorted(slices)
-    if isinstance(partitions, str) or not partitions:
-        raise InvalidSettingError(
-            f"partitions={partitions!r} names no partition: pass a list of names, or None for all"
-        )
-    unknown = set(partitions) - set(slices)
-    if unknown:
-        raise UnknownPartitionError(
-            f"the table has no data in {len(unknown)} of the partitions named: {some_of(unknown)}; "
-            f"it has {some_of(slices) if slices else 'none at all'}"
-        )
-    return sorted(set(partitions))
 
 
 def _facts(
