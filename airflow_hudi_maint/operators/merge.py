@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from airflow_hudi_maint.core.engines.base import Engine
     from airflow_hudi_maint.core.maintenance import Chunk, MergeWorkspace, SparkMerging
-    from airflow_hudi_maint.core.maintenance.merging import MergeReported
+    from airflow_hudi_maint.core.model.merge_plan import MergePlan
 
 
 class PlainDirectoryOperator(MaintenanceOperator):
@@ -159,7 +159,7 @@ class MergeSmallFilesOperator(JobKeepingOperator, PlainDirectoryOperator):
                 ).report.summary()
             )
         reported = maintenance.merge_small_files(workspace, now=self.now(), settings=self._settings(), dry_run=True)
-        return {**reported.report.summary(), "chunks": self._chunks(workspace, reported)}
+        return {**reported.report.summary(), "chunks": self._chunks(reported.plan) if reported.plan else []}
 
     def _is_on_spark(self) -> bool:
         name = None if is_unset(self.engine) else as_exact_text("engine", self.engine)
@@ -195,12 +195,9 @@ class MergeSmallFilesOperator(JobKeepingOperator, PlainDirectoryOperator):
         self._refuse_when_stopped()
         return self._reachable(HudiHook(self.hudi_conn_id).make_engine_for_files(workspace))
 
-    def _chunks(self, workspace: MergeWorkspace, reported: MergeReported) -> list[dict[str, int]]:
+    def _chunks(self, plan: MergePlan) -> list[dict[str, int]]:
         from airflow_hudi_maint.core import maintenance
 
-        if reported.report.plan_path is None:
-            return []
-        plan = maintenance.read_merge_plan(workspace, reported.report.plan_path)
         size = as_int("directories_per_chunk", self.directories_per_chunk)
         if self._is_on_spark():
             size = max(size, len(plan.directories))

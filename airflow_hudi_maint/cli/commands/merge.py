@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator
 
-    from airflow_hudi_maint.core.maintenance import MergeReported, MergeWorkspace
+    from airflow_hudi_maint.core.maintenance import MergeReported
     from airflow_hudi_maint.core.model.document import JsonObject
     from airflow_hudi_maint.core.model.merge_plan import MergePlan
     from airflow_hudi_maint.core.model.merge_settings import MergeSettings
@@ -39,8 +39,8 @@ def merge(args: Namespace) -> ExitCode:
         run = None if args.undo == "last" else args.undo
         return _print(args, maintenance.undo_merge(workspace, now=now(), run=run))
     reported = maintenance.merge_small_files(workspace, now=now(), settings=_settings(args), dry_run=args.dry_run)
-    if args.dry_run and reported.report.plan_path:
-        return _print_plan(args, workspace, path=reported.report.plan_path)
+    if reported.plan is not None:
+        return _print_plan(args, reported.plan, path=reported.report.plan_path)
     return _print(args, reported)
 
 
@@ -68,10 +68,7 @@ def _print(args: Namespace, reported: MergeReported) -> ExitCode:
     return _code(args, idle=report.outcome is Outcome.NOTHING_TO_DO)
 
 
-def _print_plan(args: Namespace, workspace: MergeWorkspace, *, path: str) -> ExitCode:
-    from airflow_hudi_maint.core import maintenance
-
-    plan = maintenance.read_merge_plan(workspace, path)
+def _print_plan(args: Namespace, plan: MergePlan, *, path: str | None) -> ExitCode:
     for warning in plan.warnings:
         say_warning(warning)
     if args.output in ("json", "yaml"):

@@ -36,10 +36,14 @@ _LOOKS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class MergeReported:
-    """What a run did, and where that is written; ``path`` is None when it had nothing to do and wrote nothing."""
+    """What a run did, and where that is written; ``path`` is None when it had nothing to do and wrote nothing.
+
+    ``plan`` is what a dry run planned.
+    """
 
     report: MergeReport
     path: str | None
+    plan: MergePlan | None = None
 
 
 def merge_small_files(
@@ -68,23 +72,23 @@ def merge_small_files(
         raise InvalidSettingError("settings were given beside a plan, which has its own; give one of the two")
     if dry_run:
         planned = _planned(workspace, now=now, settings=settings, plan_path=plan_path)
-        return _reported(workspace, _idle(workspace, planned, Outcome.DRY_RUN, now=now, started=started))
+        reported = _reported(workspace, _idle(workspace, planned, Outcome.DRY_RUN, now=now, started=started))
+        return replace(reported, plan=planned.plan)
     if spark is not None:
         spark.end_previous(log=workspace.log)
-    is_own_plan = plan_path is None
+    own: PlannedMerge | None = None
     if plan_path is None and not has_leftovers(workspace.storage):
-        planned = plan_merge(workspace, now=now, settings=settings)
-        if not any(map(has_work, planned.plan.directories)) and not merge_trash.runs_in_trash(workspace.storage):
+        own = plan_merge(workspace, now=now, settings=settings)
+        if not any(map(has_work, own.plan.directories)) and not merge_trash.runs_in_trash(workspace.storage):
             return MergeReported(
-                report=_idle(workspace, planned, Outcome.NOTHING_TO_DO, now=now, started=started), path=None
+                report=_idle(workspace, own, Outcome.NOTHING_TO_DO, now=now, started=started), path=None
             )
-        plan_path = planned.path
     run = merge_trash.run_name(now, suffix=uuid.uuid4().hex[:8])
     with holding_lease(workspace.storage, run=run) as lease:
         recovered = recover(workspace.storage)
-        planned = _planned(workspace, now=now, settings=settings, plan_path=plan_path)
+        planned = own or _planned(workspace, now=now, settings=settings, plan_path=plan_path)
         recovered_below, purged = tidy(workspace, planned.plan, run=run, now=now)
-        if recovered_below and is_own_plan:
+        if recovered_below and plan_path is None:
             planned = plan_merge(workspace, now=now, settings=settings)
         refuse_neighbours(workspace, directories=sorted({group.directory for group in planned.plan.groups}))
         purged += merge_trash.purge(workspace.storage, now=now, trash_days=planned.plan.settings.trash_days)
