@@ -28,6 +28,7 @@ from measure import ROOT, Line, finish
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 _TEXT_BYTES = 100_000
 _FILES_PER_DIRECTORY = 1000
+_TEXT_WORK = ("cat", "merge", "merge in one thread, as beside another group", "merge, and synced to the disk")
 Seconds: TypeAlias = tuple[float, float]
 """Of the wall, and of the CPU of all threads and of processes that ended."""
 
@@ -73,35 +74,37 @@ def measure_text(*, texts: int, rounds: int, folder: Path) -> list[Line]:
         root = folder / extension[1:]
         inputs = write_texts(root, texts=texts, extension=extension)
         samples = [_text_round(root, inputs=inputs, extension=extension) for _ in range(rounds)]
-        share, cpu = (median(one[1][place] / one[0][place] for one in samples) for place in (0, 1))
-        cat_seconds, merge_seconds, synced_seconds = (
-            median(one[0] for one in column) for column in zip(*samples, strict=True)
+        walls, cpus = (
+            [median(one[place] for one in column) for column in zip(*samples, strict=True)] for place in (0, 1)
         )
-        cat_cpu, merge_cpu, _ = (median(one[1] for one in column) for column in zip(*samples, strict=True))
-        print(
-            f"{texts:,} {extension} files of {_TEXT_BYTES // 1000} KB: cat {cat_seconds:.2f} s, written and verified "
-            f"{merge_seconds:.2f} s, and synced to the disk {synced_seconds:.2f} s; "
-            f"CPU {cat_cpu:.3f} s and {merge_cpu:.3f} s, ratio {cpu:.2f}"
-        )
-        name = f"merge and verification of {extension} against cat"
-        lines.append(Line(name=name, figure=share, limit=2.0, unit="×"))
+        print(f"{texts:,} {extension} files of {_TEXT_BYTES // 1000} KB, seconds of wall and (CPU):")
+        for name, wall, cpu in zip(_TEXT_WORK, walls, cpus, strict=True):
+            print(f"  {name}: {wall:.3f} ({cpu:.3f})")
+        for place, name in ((1, ""), (2, " in one thread")):
+            share, cpu = (median(one[place][of] / one[0][of] for one in samples) for of in (0, 1))
+            print(f"  CPU of a merge{name} over that of cat: {cpu:.2f}")
+            line = f"merge and verification of {extension} against cat{name and ','}{name}"
+            lines.append(Line(name=line, figure=share, limit=2.0, unit="×"))
     return lines
 
 
-def _text_round(root: Path, *, inputs: list[tuple[str, int]], extension: str) -> tuple[Seconds, Seconds, Seconds]:
-    """Those of `cat`, of a merge with its verification, and of the same with the wait for the disk."""
+def _text_round(root: Path, *, inputs: list[tuple[str, int]], extension: str) -> list[Seconds]:
+    """Those of each of _TEXT_WORK."""
+
+    def joined(*, one_thread: bool = False) -> Seconds:
+        seconds = _seconds(lambda: join(root, inputs=inputs, extension=extension, one_thread=one_thread))
+        (root / "out.staged").unlink()
+        return seconds
+
     alone = _seconds(lambda: cat(root, extension=extension))
     (root / "out.cat").unlink()
     with without_sync():
-        joined = _seconds(lambda: join(root, inputs=inputs, extension=extension))
-    (root / "out.staged").unlink()
-    synced = _seconds(lambda: join(root, inputs=inputs, extension=extension))
-    (root / "out.staged").unlink()
-    return alone, joined, synced
+        unsynced = [joined(), joined(one_thread=True)]
+    return [alone, *unsynced, joined()]
 
 
-def join(root: Path, *, inputs: list[tuple[str, int]], extension: str) -> None:
-    """Merge the files as a run does, and verify the result."""
+def join(root: Path, *, inputs: list[tuple[str, int]], extension: str, one_thread: bool = False) -> None:
+    """Merge the files as a run of one group does, or of several at a time, and verify the result."""
     from airflow_hudi_maint.core.merging.text import merge_text
     from airflow_hudi_maint.core.merging.text_scan import TextRules
     from airflow_hudi_maint.core.merging.verification import verify_text
@@ -112,7 +115,9 @@ def join(root: Path, *, inputs: list[tuple[str, int]], extension: str) -> None:
     kind = FileKind(format=FileFormat.CSV if csv else FileFormat.JSON, codec=Codec.NONE, extension=extension)
     rules = TextRules(format=kind.format, has_header=csv, quote='"' if csv else "", delimiter="," if csv else None)
     storage = Storage.open(str(root))
-    merged = merge_text(storage, inputs=inputs, output="out.staged", kind=kind, rules=rules)
+    merged = merge_text(
+        storage, inputs=inputs, output="out.staged", kind=kind, rules=rules, writes_behind=not one_thread
+    )
     verify_text(storage, "out.staged", merged=merged, codec=Codec.NONE)
 
 

@@ -14,8 +14,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-_BLOCK_BYTES = 1024 * 1024
-
 
 def ours(folder: Path, output: Path, *, method: str = "auto", **settings: Any) -> dict[str, Any]:  # noqa: ANN401
     """The embedded engine."""
@@ -138,7 +136,8 @@ WORKS: Mapping[str, Callable[[Path, Path], dict[str, Any]]] = {
     "read all": read_all,
 }
 _IMPORTS = {
-    "ours": "airflow_hudi_maint.core.merging.parquet pyarrow.parquet pyarrow.compute fsspec.implementations.local",
+    "ours": "airflow_hudi_maint.core.merging.parquet pyarrow.parquet pyarrow.compute fsspec.implementations.local "
+    "fsspec.implementations.chained",
     "DuckDB": "duckdb",
     "Polars": "polars",
     "pyarrow dataset": "pyarrow.dataset pyarrow.parquet",

@@ -4,7 +4,8 @@ Plan → merge, the directories of the tree shared among mapped tasks in chunks.
 
 Trigger it by hand with a directory; give it a schedule, and a directory of its own, to run it at night. Each directory
 of the tree is merged for itself: rows stay in their partition and in their order. The inputs of a merge go to a hidden
-trash folder in their directory and can be put back from there (`airflow hudi merge DIRECTORY --undo last`).
+trash folder in their directory and can be put back from there: those of one directory by `airflow hudi merge DIRECTORY
+--undo last`, all of a run of this DAG by `--undo` with the plan's path, which the task `plan` returns.
 """
 
 from __future__ import annotations

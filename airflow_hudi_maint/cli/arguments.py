@@ -6,6 +6,7 @@ import argparse
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from typing import Any
 
 from airflow.cli.cli_config import ARG_OUTPUT, ARG_VERBOSE, Arg
@@ -40,8 +41,8 @@ def byte_count(text: str) -> int:
         raise argparse.ArgumentTypeError(msg)
     number, unit, binary = match.groups()
     step = 1024 if binary else 1000
-    size = float(number) * step ** (_POWERS.index(unit.lower()) + 1) if unit else float(number)
-    return int(size)
+    # No floating-point number: it would round a large one without a word.
+    return int(Fraction(number) * step ** (_POWERS.index(unit.lower()) + 1 if unit else 0))
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -53,6 +54,22 @@ def at_least(least: int) -> Callable[[str], int]:
             raise argparse.ArgumentTypeError(msg)
         return int(text)
 
+    return read
+
+
+def span_of_days(text: str) -> timedelta:
+    """Read a number of days, fractions too.
+
+    >>> span_of_days("1.5")
+    datetime.timedelta(days=1, seconds=43200)
+    """
+    try:
+        read = timedelta(days=float(text))
+    except (ValueError, OverflowError):
+        read = timedelta(-1)
+    if read < timedelta(0):
+        msg = f"{text!r} is no number of days from 0 on; write for example 7 or 0.5"
+        raise argparse.ArgumentTypeError(msg)
     return read
 
 
@@ -291,7 +308,12 @@ ARG_THRESHOLDS = arg(
 ARG_WRITE_HEALTH = arg("--write", action="store_true", help="Store what was found where a task would")
 SMALL_FILE_BUDGET_ARGS = (
     arg("--max-bytes", type=byte_count, help="Most bytes of the plan, such as 500GiB (default: no limit)"),
-    arg("--min-idle-days", type=float, metavar="DAYS", help="Leave partitions alone that changed later than that"),
+    arg(
+        "--min-idle-days",
+        type=span_of_days,
+        metavar="DAYS",
+        help="Leave partitions alone that changed later than that, such as 0.5",
+    ),
 )
 DIAGNOSIS_ARGS = (
     arg("--small-file-bytes", type=byte_count, help="Below this a file is small (default: the writer's limit)"),

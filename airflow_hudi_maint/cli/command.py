@@ -44,12 +44,8 @@ def _run(work: Callable[[Namespace], ExitCode | None], args: Namespace) -> ExitC
     try:
         code = work(args)
         sys.stdout.flush()
-    except UsageError as error:
-        return _failed(args, error, code=ExitCode.USAGE)
-    except TransientError as error:
-        return _failed(args, error, code=ExitCode.TRY_AGAIN)
-    except HudiMaintError as error:
-        return _failed(args, error, code=ExitCode.FAILED)
+    except (UsageError, HudiMaintError, FileNotFoundError) as error:
+        return _failed(args, error)
     except BrokenPipeError:
         # Whoever read the output has enough (``| head``). Python would complain once more when it flushes at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -59,9 +55,17 @@ def _run(work: Callable[[Namespace], ExitCode | None], args: Namespace) -> ExitC
     return code
 
 
-def _failed(args: Namespace, error: Exception, *, code: ExitCode) -> ExitCode:
+def _failed(args: Namespace, error: Exception) -> ExitCode:
+    said = str(error)
+    if isinstance(error, UsageError):
+        code = ExitCode.USAGE
+    elif isinstance(error, HudiMaintError):
+        code = ExitCode.TRY_AGAIN if isinstance(error, TransientError) else ExitCode.FAILED
+    else:
+        # Archived, cleaned or rolled back since it was listed; what is missing for good has an error of ours.
+        code, said = ExitCode.TRY_AGAIN, f"{said}: it went away while it was looked at; try again"
     if args.verbose:
         traceback.print_exception(error, file=sys.stderr)
     else:
-        print(f"Error: {error}", file=sys.stderr)  # noqa: T201 a command talks to a person
+        print(f"Error: {said}", file=sys.stderr)  # noqa: T201 a command talks to a person
     return code

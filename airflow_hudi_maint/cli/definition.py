@@ -220,7 +220,7 @@ def get_hudi_cli_commands() -> list[CLICommand]:
         GroupCommand(
             name="hudi",
             help="Look after Apache Hudi tables",
-            description="Look at Apache Hudi tables and plan their maintenance. Only cluster runs Spark.",
+            description="Look at Apache Hudi tables and plan their maintenance. Only cluster and merge may run Spark.",
             subcommands=HUDI_COMMANDS,
         )
     ]

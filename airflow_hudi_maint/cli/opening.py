@@ -55,12 +55,18 @@ def say_warning(text: str) -> None:
 
 
 def absolute(base_path: str) -> str:
-    """Take a relative path as below the folder that the command was started in.
+    """Take a relative path as below the folder that the command was started in; ``..`` leads where a shell's would.
 
     >>> absolute("s3://lake/trips"), absolute("/lake/trips")
     ('s3://lake/trips', '/lake/trips')
     """
-    return base_path if _SCHEME.match(base_path) else str(Path.cwd() / base_path)
+    if _SCHEME.match(base_path):
+        return base_path
+    found = Path("/")
+    for name in (Path.cwd() / base_path).parts[1:]:
+        # Behind a link ".." is the folder above the link's target: the same name for a table, whoever asks.
+        found = found.resolve().parent if name == ".." else found / name
+    return str(found)
 
 
 def storage_options(text: str | None) -> Mapping[str, object]:

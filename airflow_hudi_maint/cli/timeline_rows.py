@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from airflow_hudi_maint.cli.moments import moment
 from airflow_hudi_maint.core.errors import CorruptTableError
 from airflow_hudi_maint.core.model.instant import WRITE_ACTIONS, Action, Instant
+from airflow_hudi_maint.core.model.timeline import Timeline
 from airflow_hudi_maint.core.model.units import counted
 
 if TYPE_CHECKING:
@@ -17,13 +18,11 @@ if TYPE_CHECKING:
         CleanMetadata,
         CommitMetadata,
         IndexPlan,
-        PendingPlan,
         RestoreMetadata,
         RollbackMetadata,
         SavepointMetadata,
     )
     from airflow_hudi_maint.core.model.document import JsonObject
-    from airflow_hudi_maint.core.model.timeline import Timeline
     from airflow_hudi_maint.core.storage.archive import ArchivedInstant
     from airflow_hudi_maint.core.storage.table import HudiTable
 
@@ -34,17 +33,14 @@ COLUMNS = (
 _UNTOLD = dict.fromkeys((*COLUMNS[5:], "problem"))
 
 
-def active_rows(table: HudiTable, instants: Sequence[Instant], *, timeline: Timeline) -> list[JsonObject]:
-    """Rows of instants of the active timeline, in the order given; what they say is read at once."""
-    plans = {}
-    if any(not one.is_completed for one in instants):
-        plans = {plan.instant: plan for plan in table.pending_plans(timeline)}
+def active_rows(table: HudiTable, instants: Sequence[Instant]) -> list[JsonObject]:
+    """Rows of instants of the active timeline, in the order given; what commits say is read at once."""
     commits = _commits(table, [one for one in instants if one.is_completed and one.action in WRITE_ACTIONS])
     written = {} if table.config.has_completion_times else _written(table)
     rows = []
     for one in instants:
         said = _Active(table=table, instant=one, commit=commits.get(one))
-        counts = _counts(one.action, said) if one.is_completed else _planned(said, plan=plans.get(one))
+        counts = _counts(one.action, said) if one.is_completed else _planned(said)
         row = {**_row(one, table=table), **counts}
         if one.is_completed and one.file_name in written:
             row["completed_at"] = written[one.file_name].astimezone(table.zone).isoformat(timespec="milliseconds")
@@ -159,14 +155,16 @@ _SERVICES = {
 }
 
 
-def _planned(said: _Active, *, plan: PendingPlan | None) -> JsonObject:
-    """What a pending instant is to do, where a plan says so."""
-    if plan is not None:
-        return {"partitions": len(plan.partitions), "detail": f"holds {counted(len(plan.inputs), 'file group')}"}
-    if said.instant.action is Action.ROLLBACK:
-        target = said.table.rollback_target(said.instant)
-        return {"detail": f"undoes {target}"} if target else {}
-    return {}
+def _planned(said: _Active) -> JsonObject:
+    """What a pending instant is to do, where a plan says so; a broken one says why it is not known."""
+    table, instant = said.table, said.instant
+    try:
+        for plan in table.pending_plans(Timeline(instants=(instant,))):
+            return {"partitions": len(plan.partitions), "detail": f"holds {counted(len(plan.inputs), 'file group')}"}
+        target = table.rollback_target(instant) if instant.action is Action.ROLLBACK else None
+    except CorruptTableError as error:
+        return {"problem": str(error)}
+    return {"detail": f"undoes {target}"} if target else {}
 
 
 def _commits(table: HudiTable, instants: Sequence[Instant]) -> Mapping[Instant, CommitMetadata]:

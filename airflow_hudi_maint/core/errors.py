@@ -5,6 +5,7 @@ Each error is also a fitting builtin, and is either terminal (trying again canno
     HudiMaintError
     ├── TerminalError
     │   ├── TableNotFoundError (FileNotFoundError)      no hoodie.properties at the base path
+    │   ├── DirectoryNotFoundError (FileNotFoundError)  no directory of plain files at the path given
     │   ├── DocumentNotFoundError (FileNotFoundError)   no statistics, plan or report at the path given
     │   ├── UnsupportedTableError (ValueError)          a table version or type that is not read or maintained
     │   ├── CorruptTableError (ValueError)              a file of the table that cannot be understood
@@ -49,6 +50,10 @@ class TransientError(HudiMaintError):
 
 class TableNotFoundError(TerminalError, FileNotFoundError):
     """There is no Hudi table at the base path."""
+
+
+class DirectoryNotFoundError(TerminalError, FileNotFoundError):
+    """There is no directory of plain files at the path that was given."""
 
 
 class DocumentNotFoundError(TerminalError, FileNotFoundError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
+from airflow_hudi_maint.core.model.units import counted
 from airflow_hudi_maint.hooks.arguments import as_bool, as_exact_text, as_int, as_object, as_result_field, is_unset
 from airflow_hudi_maint.hooks.hudi import HudiHook
 from airflow_hudi_maint.hooks.plain_files import merge_settings, open_plain_directory, plain_storage_options
@@ -248,13 +249,16 @@ class UndoMergeOperator(PlainDirectoryOperator):
     .. seealso:: ``docs/merging.md``
 
     :param run: The run to undo, as the merge's result names it, or that result; None for the last one. (templated)
+    :param plan_path: In place of ``run`` a plan, all of whose chunks are undone: its path, or a result that has it.
+        (templated)
     """
 
-    template_fields: Sequence[str] = (*PlainDirectoryOperator.template_fields, "run")
+    template_fields: Sequence[str] = (*PlainDirectoryOperator.template_fields, "run", "plan_path")
 
-    def __init__(self, *, run: Any = None, **kwargs: Any) -> None:
+    def __init__(self, *, run: Any = None, plan_path: Any = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.run = run
+        self.plan_path = plan_path
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Undo."""
@@ -262,8 +266,25 @@ class UndoMergeOperator(PlainDirectoryOperator):
 
         with self.switched_on("Undo a merge"):
             run = as_exact_text("run", as_result_field("run", self.run, field="run"))
-            reported = maintenance.undo_merge(self.open(), now=self.now(), run=run)
-        return self.hand_on(context, dict(reported.report.summary()))
+            plan_path = as_exact_text("plan_path", as_result_field("plan_path", self.plan_path, field="plan_path"))
+            if run is not None and plan_path is not None:
+                raise InvalidSettingError("run and plan_path were both given: give the one that is to be undone")
+            if plan_path is None:
+                result = dict(maintenance.undo_merge(self.open(), now=self.now(), run=run).report.summary())
+            else:
+                result = self._undo_plan(plan_path)
+        return self.hand_on(context, result)
+
+    def _undo_plan(self, plan_path: str) -> dict[str, Any]:
+        from airflow_hudi_maint.core import maintenance
+        from airflow_hudi_maint.core.model.report import Outcome
+
+        location = as_exact_text("documents_location", self.documents_location)
+        undone = maintenance.undo_plan(self.open(), plan_path=plan_path, now=self.now(), documents_location=location)
+        rows = [one.report.summary() for one in undone]
+        message = f"Undid {counted(len(rows), 'run')} of {plan_path}"
+        result = together(rows, root=str(self.directory), plan_path=plan_path)
+        return {**result, "action": "undo", "outcome": str(Outcome.DONE), "message": message}
 
 
 def together(parts: Iterable[Mapping[str, Any]], *, root: str, plan_path: str) -> dict[str, Any]:
@@ -276,7 +297,8 @@ def together(parts: Iterable[Mapping[str, Any]], *, root: str, plan_path: str) -
         for name in ("groups", "files_before", "files_after", "bytes_before", "bytes_after", "warnings", "seconds")
     }
     outcome = str(Outcome.DONE if counts["groups"] else Outcome.NOTHING_TO_DO)
-    message = f"{len(rows)} directories of {root}: {counts['files_before']} files became {counts['files_after']}"
+    directories = "1 directory" if len(rows) == 1 else f"{len(rows):,} directories"
+    message = f"{directories} of {root}: {counted(counts['files_before'], 'file')} became {counts['files_after']:,}"
     return {
         "action": "merge", "outcome": outcome, "message": message, "root": root, "run": None, **counts,
         "plan_path": plan_path,

@@ -1,7 +1,7 @@
 """A process that dies at a chosen call to the file system, and from then on does nothing more.
 
-On a local disk every call that ``local_files`` makes to the system counts, one by one, and a write may leave half of
-its bytes; elsewhere every call to fsspec's client.
+On a local disk every call of ``local_files`` and ``checked_output`` to the system counts, one by one, and a write may
+leave half of its bytes; elsewhere every call to fsspec's client.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from typing import Any, Self
 
 import pytest
 
-from airflow_hudi_maint.core.storage import local_files
+from airflow_hudi_maint.core.storage import checked_output, local_files
 
 _OF_OS = (
     "scandir", "lstat", "open", "chown", "chmod", "unlink", "rename", "replace", "makedirs", "fsync", "link", "rmdir",
+    "readv", "preadv",
 )  # fmt: skip
 _OF_CLIENTS = frozenset(
     ("ls", "cat_file", "pipe_file", "rm_file", "cp_file", "info", "exists", "open", "makedirs", "mv", "call_s3")
@@ -75,7 +76,7 @@ class _File:
 
 @contextmanager
 def dying_on_disk(deaths: Deaths) -> Iterator[None]:
-    """Have every call of ``local_files`` counted."""
+    """Have every call of ``local_files`` and ``checked_output`` counted."""
 
     def opened(path: str, mode: str = "r", **options: Any) -> Any:
         file = deaths.call(builtins.open, path, mode, **options)
@@ -84,9 +85,15 @@ def dying_on_disk(deaths: Deaths) -> Iterator[None]:
     def counted(act: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args, **options: deaths.call(act, *args, **options)
 
-    fake = SimpleNamespace(**{**vars(os), **{name: counted(getattr(os, name)) for name in _OF_OS}})
+    def written(number: int, data: memoryview) -> int:
+        return int(deaths.call(os.write, number, data, half=lambda: os.write(number, data[: len(data) // 2])))
+
+    fake = SimpleNamespace(
+        **{**vars(os), **{name: counted(getattr(os, name)) for name in _OF_OS}, "write": written},
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(local_files, "os", fake)
+        patch.setattr(checked_output, "os", fake)
         patch.setattr(local_files, "open", opened, raising=False)
         patch.setattr(local_files, "shutil", SimpleNamespace(copy2=counted(shutil.copy2)))
         yield

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.cli.command import hudi_command
@@ -53,7 +52,7 @@ def plan_small_files(args: Namespace) -> ExitCode:
         min_files_removed=args.min_files_removed,
         max_bytes_per_file_removed=args.max_bytes_per_file_removed,
         max_bytes=args.max_bytes,
-        min_idle=None if args.min_idle_days is None else timedelta(days=args.min_idle_days),
+        min_idle=args.min_idle_days,
     )
     settings = clustering_settings(**_sizes(args))
     workspace = open_table(args, writes=args.write)

@@ -10,7 +10,7 @@ from airflow_hudi_maint.cli.gathering import gather
 from airflow_hudi_maint.cli.moments import moment, short
 from airflow_hudi_maint.cli.opening import open_table
 from airflow_hudi_maint.cli.output import print_record
-from airflow_hudi_maint.core.errors import InvalidPolicyError
+from airflow_hudi_maint.core.errors import CorruptTableError, InvalidPolicyError
 from airflow_hudi_maint.core.model.instant import WRITE_ACTIONS
 from airflow_hudi_maint.core.model.policy import PolicySet
 
@@ -92,7 +92,11 @@ def _policies(table: HudiTable) -> JsonObject:
 
 
 def _totals(workspace: Workspace) -> JsonObject:
-    statistics = gather(workspace).statistics
+    """The totals; an instant that is broken hides the files that count, and not what else the table is."""
+    try:
+        statistics = gather(workspace).statistics
+    except CorruptTableError as error:
+        return {"totals_problem": str(error)}
     return {**statistics.totals(), "small_file_bytes": statistics.small_file_bytes}
 
 

@@ -29,10 +29,9 @@ def timeline(args: Namespace) -> None:
 
 
 def _active(table: HudiTable, args: Namespace) -> list[JsonObject]:
-    active = table.timeline()
-    wanted = [one for one in active if _is_wanted(one, args)]
+    wanted = [one for one in table.timeline() if _is_wanted(one, args)]
     wanted.sort(key=_order, reverse=True)
-    return active_rows(table, limited(wanted, args), timeline=active)
+    return active_rows(table, limited(wanted, args))
 
 
 def _archived(table: HudiTable, args: Namespace) -> list[JsonObject]:

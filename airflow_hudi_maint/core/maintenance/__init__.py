@@ -23,7 +23,7 @@ from airflow_hudi_maint.core.maintenance.expiry import (
     read_expiry_plan,
 )
 from airflow_hudi_maint.core.maintenance.health import CheckedHealth, check_health, refuse_unhealthy
-from airflow_hudi_maint.core.maintenance.merge_chunks import Chunk, chunks_of, merge_chunk
+from airflow_hudi_maint.core.maintenance.merge_chunks import Chunk, chunks_of, merge_chunk, undo_plan
 from airflow_hudi_maint.core.maintenance.merge_planning import (
     PlannedMerge,
     plan_merge,
@@ -123,5 +123,6 @@ __all__ = [
     "small_file_counts",
     "table_small_file_counts",
     "undo_merge",
+    "undo_plan",
     "write_report",
 ]

@@ -1,17 +1,18 @@
-"""Share the directories of one merge plan among workers, each directory a run of its own."""
+"""Share the directories of one merge plan among workers, each directory a run of its own; and undo all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
-from airflow_hudi_maint.core.errors import InvalidSettingError
+from airflow_hudi_maint.core.errors import DocumentNotFoundError, GuardTrippedError, InvalidSettingError
 from airflow_hudi_maint.core.maintenance.merge_neighbours import has_work
-from airflow_hudi_maint.core.maintenance.merge_planning import read_merge_plan
+from airflow_hudi_maint.core.maintenance.merge_planning import PlannedMerge, read_merge_plan
 from airflow_hudi_maint.core.maintenance.merge_workspace import MergeWorkspace, open_merge_workspace
-from airflow_hudi_maint.core.maintenance.merging import MergeReported, merge_small_files
+from airflow_hudi_maint.core.maintenance.merging import MergeReported, merge_small_files, undo_merge
 from airflow_hudi_maint.core.model.merge_plan import MergePlan, PlannedDirectory
+from airflow_hudi_maint.core.storage import merge_trash
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,24 +46,73 @@ def merge_chunk(
     plan = read_merge_plan(workspace, plan_path)
     wanted = [one for one in plan.directories if has_work(one)][chunk.number :: chunk.of]
     for directory in wanted:
-        part = open_merge_workspace(
-            workspace.storage.join(directory.path) if directory.path else workspace.root,
-            storage_options=workspace.storage_options or None,
-            documents_location=documents_location,
-            log=workspace.log,
+        part = _part(workspace, directory.path, documents_location=documents_location)
+        own = _plan_of(part, plan=plan, directory=directory)
+        yield merge_small_files(part, now=now, planned=PlannedMerge(plan=own, path=plan_path))
+
+
+def undo_plan(
+    workspace: MergeWorkspace, *, plan_path: str, now: datetime, documents_location: str | None = None
+) -> Iterator[MergeReported]:
+    """Undo what was merged by a plan, in chunks or at once: a report for each run that is undone, the last ones first.
+
+    A run is one of the plan when it made a merged file that the plan names. One that cannot be undone holds up none of
+    the others: its GuardTrippedError is raised behind them. DocumentNotFoundError when no trash has any of the plan.
+    """
+    plan = read_merge_plan(workspace, plan_path)
+    outputs = {group.output_path for group in plan.groups}
+    error: GuardTrippedError | None = None
+    found = False
+    for directory in ("", *dict.fromkeys(group.directory for group in plan.groups if group.directory)):
+        for run in reversed(merge_trash.runs_in_trash(workspace.storage, path=directory)):
+            part = _part(workspace, directory, documents_location=documents_location)
+            if outputs.isdisjoint(_outputs(part, run=run, directory=directory)):
+                continue
+            found = True
+            try:
+                yield undo_merge(part, now=now, run=run)
+            except GuardTrippedError as refused:
+                workspace.log(f"Warning: {refused}")
+                error = error or refused
+    if error is not None:
+        raise error
+    if not found:
+        raise DocumentNotFoundError(
+            f"Nothing of {plan_path} is in a trash of {workspace.root}: it was not carried out, or undone before, or "
+            "its trash is past trash_days"
         )
-        yield merge_small_files(part, now=now, plan_path=_plan_of(part, plan=plan, directory=directory))
 
 
-def _plan_of(part: MergeWorkspace, *, plan: MergePlan, directory: PlannedDirectory) -> str:
-    """Write the plan of one directory among its own documents, and return its path."""
+def _outputs(part: MergeWorkspace, *, run: str, directory: str) -> Iterator[str]:
+    """The merged files of a run, by their paths below the root of the tree; none of one that died before its end."""
+    try:
+        swaps = merge_trash.swaps_of(part.storage, run=run)
+    except DocumentNotFoundError:
+        return
+    for swap in swaps:
+        path = swap.path_of(swap.output.name)
+        yield f"{directory}/{path}" if directory else path
+
+
+def _part(workspace: MergeWorkspace, directory: str, *, documents_location: str | None) -> MergeWorkspace:
+    """One directory as the root of runs of its own."""
+    if not directory:
+        return workspace
+    return open_merge_workspace(
+        workspace.storage.join(directory),
+        storage_options=workspace.storage_options or None,
+        documents_location=documents_location,
+        log=workspace.log,
+    )
+
+
+def _plan_of(part: MergeWorkspace, *, plan: MergePlan, directory: PlannedDirectory) -> MergePlan:
+    """The plan of one directory, as if it had been planned by itself; it is written down as a part of the whole."""
     groups = tuple(replace(group, directory="") for group in directory.groups)
-    own = replace(
+    return replace(
         plan,
         root=part.root,
         settings=replace(plan.settings, recursive=False),
         directories=(replace(directory, path="", groups=groups),),
         warnings=(),
     )
-    stem = f"{plan.planned_at.astimezone(UTC):%Y%m%dT%H%M%SZ}-merge"
-    return part.documents.write_kept_text("plans", stem=stem, text="".join(own.to_lines()))

@@ -7,6 +7,7 @@ run on its own directory, on one above, or on one below the root.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
@@ -18,7 +19,7 @@ from airflow_hudi_maint.core.storage.filesystem import Storage
 from airflow_hudi_maint.core.storage.merge_journal import Swap, open_swaps
 from airflow_hudi_maint.core.storage.merge_lease import holding_lease, live_holder
 from airflow_hudi_maint.core.storage.merge_swap import has_leftovers, recover
-from airflow_hudi_maint.core.storage.plain_directory import PlainFolder, enclosing
+from airflow_hudi_maint.core.storage.plain_directory import PlainFolder, enclosing, walk
 
 
 def refuse_neighbours(workspace: MergeWorkspace, *, directories: Sequence[str]) -> None:
@@ -63,6 +64,18 @@ def swaps_over(workspace: MergeWorkspace, *, directory: str) -> tuple[Swap, ...]
             continue
         found.extend(replace(swap, directory=directory) for swap in swaps if swap.directory == below)
     return tuple(found)
+
+
+def trash_nearby(workspace: MergeWorkspace) -> list[str]:
+    """The directories above and below whose own runs can be undone."""
+    found: list[str] = []
+    for parent, _ in _above(workspace):
+        with suppress(FileNotFoundError, StorageAccessError, StorageError):
+            if merge_trash.runs_in_trash(parent):
+                found.append(parent.root)
+    storage = workspace.storage
+    below = (one.path for one in walk(storage) if MERGE_STATE_FOLDER in [entry[0] for entry in one.entries])
+    return found + [storage.join(path) for path in below if merge_trash.runs_in_trash(storage, path=path)]
 
 
 def is_untidy(storage: Storage, folder: PlainFolder, *, now: datetime, trash_days: int) -> bool:

@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from airflow_hudi_maint.core.errors import InvalidSettingError, UnreadableFileError
 from airflow_hudi_maint.core.maintenance.merge_neighbours import is_untidy
@@ -21,6 +21,8 @@ from airflow_hudi_maint.core.planning.merging import plan_directory, within_limi
 from airflow_hudi_maint.core.storage.plain_directory import PlainFolder, walk
 
 _SHOWN = 3
+_MOMENT, _KIND = "%Y%m%dT%H%M%SZ", "merge"
+_LEAST_PLAN_DAYS = 7
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +34,12 @@ class PlannedMerge:
 
 
 def plan_merge(workspace: MergeWorkspace, *, now: datetime, settings: MergeSettings | None = None) -> PlannedMerge:
-    """List the directory, group its small files, write the plan and return it; no data file is opened but some CSV.
+    """Make a plan by :func:`make_merge_plan`, and write it by :func:`write_merge_plan`."""
+    return write_merge_plan(workspace, make_merge_plan(workspace, now=now, settings=settings))
+
+
+def make_merge_plan(workspace: MergeWorkspace, *, now: datetime, settings: MergeSettings | None = None) -> MergePlan:
+    """List the directory, group its small files and return the plan; no data file is opened but some CSV.
 
     The beginnings of three files of each group of CSV tell its dialect; a group whose dialect they leave open is left
     alone, with the setting to give. Formats go by extension here; the first bytes of each file are checked when it is
@@ -61,7 +68,34 @@ def _without_collector(workspace: MergeWorkspace) -> Iterator[None]:
         gc.enable()
 
 
-def _plan(workspace: MergeWorkspace, *, now: datetime, settings: MergeSettings) -> PlannedMerge:
+def write_merge_plan(workspace: MergeWorkspace, plan: MergePlan) -> PlannedMerge:
+    """Write a plan among the directory's documents, and delete those that are past their days: see :func:`_prune`."""
+    stem = f"{plan.planned_at.astimezone(UTC):{_MOMENT}}-{_KIND}"
+    path = workspace.documents.write_kept_text("plans", stem=stem, text="".join(plan.to_lines()))
+    _prune(workspace, now=plan.planned_at, trash_days=plan.settings.trash_days)
+    return PlannedMerge(plan=plan, path=path)
+
+
+def _prune(workspace: MergeWorkspace, *, now: datetime, trash_days: int) -> None:
+    """Delete the plans of merges that are older than what they merged stays in the trash, and than a week.
+
+    One may list a hundred thousand files, so that the last 500, as of other documents, would be too many. A dry run may
+    wait for somebody's approval, whatever becomes of the trash.
+    """
+    kept = timedelta(days=max(trash_days, _LEAST_PLAN_DAYS))
+    for name in workspace.documents.names("plans"):
+        moment, _, rest = name.partition("-")
+        if not rest.startswith(f"{_KIND}-"):
+            continue
+        try:
+            age = now - datetime.strptime(moment, _MOMENT).replace(tzinfo=UTC)
+        except ValueError:  # none of ours
+            continue
+        if age >= kept:
+            workspace.documents.delete("plans", name=name)
+
+
+def _plan(workspace: MergeWorkspace, *, now: datetime, settings: MergeSettings) -> MergePlan:
     folders = walk(workspace.storage, recursive=settings.recursive)
     planned = [_planned(workspace, folder, settings=settings, now=now) for folder in folders]
     directories = within_limits(planned, settings=settings)
@@ -75,13 +109,10 @@ def _plan(workspace: MergeWorkspace, *, now: datetime, settings: MergeSettings) 
         directories=directories,
         warnings=tuple(warnings),
     )
-    path = workspace.documents.write_kept_text(
-        "plans", stem=f"{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-merge", text="".join(plan.to_lines())
-    )
     workspace.log(describe_plan(plan))
     for warning in warnings:
         workspace.log(warning)
-    return PlannedMerge(plan=plan, path=path)
+    return plan
 
 
 def read_merge_plan(workspace: MergeWorkspace, path: str) -> MergePlan:

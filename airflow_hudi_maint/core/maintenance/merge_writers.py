@@ -62,6 +62,7 @@ class EmbeddedWriter:
     workspace: MergeWorkspace
     settings: MergeSettings
     run: str
+    is_alone: bool = False
     name: str = "embedded"
 
     def prepare(
@@ -80,8 +81,14 @@ class EmbeddedWriter:
     def write(self, group: MergeGroup, *, number: int) -> Written:
         """Write a group; the errors are those of :func:`write_group`."""
         workspace = self.workspace
-        output = self.staged_path(number)
-        return write_group(workspace.storage, group, settings=self.settings, output=output, log=workspace.log)
+        return write_group(
+            workspace.storage,
+            group,
+            settings=self.settings,
+            output=self.staged_path(number),
+            is_alone=self.is_alone,
+            log=workspace.log,
+        )
 
     def close(self) -> None:
         """Do nothing: each group saw to its own file."""
@@ -202,11 +209,12 @@ class SparkWriter:
 
 
 def writer_for(
-    workspace: MergeWorkspace, *, settings: MergeSettings, run: str, spark: SparkMerging | None
+    workspace: MergeWorkspace, *, settings: MergeSettings, groups: int, run: str, spark: SparkMerging | None
 ) -> GroupWriter:
-    """Return the writer of a run; ``spark`` None is the one in this process."""
+    """Return the writer of a run of so many groups; ``spark`` None is the one in this process."""
     if spark is None:
-        return EmbeddedWriter(workspace=workspace, settings=settings, run=run)
+        is_alone = min(groups, settings.parallel_groups) <= 1
+        return EmbeddedWriter(workspace=workspace, settings=settings, run=run, is_alone=is_alone)
     return SparkWriter(workspace=workspace, settings=settings, run=run, spark=spark)
 
 

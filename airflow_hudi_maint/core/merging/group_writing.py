@@ -27,12 +27,13 @@ def write_group(
     settings: MergeSettings,
     output: str,
     is_elsewhere: bool = False,
+    is_alone: bool = False,
     log: Callable[[str], None] | None = None,
 ) -> Written:
     """Write the rows of a group's inputs, in their order, to ``output``, a new file.
 
     ``is_elsewhere`` is for a task beside others of its machine: one thread, and a digest of text, which a caller on
-    another machine compares.
+    another machine compares. ``is_alone`` says that no other group is written meanwhile: text takes two threads then.
 
     Raises UnreadableFileError, SchemaConflictError, VerificationError, StorageError; FileNotFoundError for an input
     that is gone.
@@ -59,6 +60,7 @@ def write_group(
         rules=TextRules.of(settings, format_=group.kind.format, detected=dict(group.detected)),
         on_unreadable=on_unreadable,
         wants_digest=is_elsewhere,
+        writes_behind=is_alone,
         log=log,
     )
 
@@ -80,8 +82,8 @@ def verify_group(
 
 
 def written_to_json(written: Written) -> JsonObject:
-    """The object that a task of Spark hands over; of text without its parts, for which the digest stands."""
-    return {name: value for name, value in asdict(written).items() if name != "parts"}
+    """The object that a task of Spark hands over."""
+    return asdict(written)
 
 
 def written_from_json(value: Mapping[str, Any], *, format_: FileFormat) -> Written:

@@ -16,10 +16,12 @@ from airflow_hudi_maint import __version__
 from airflow_hudi_maint.core.errors import HudiMaintError, InvalidSettingError, UnreadableFileError, VerificationError
 from airflow_hudi_maint.core.merging.parquet_assembly import ParquetAssembly
 from airflow_hudi_maint.core.merging.parquet_chunks import NotCopyableError, copy_step
-from airflow_hudi_maint.core.merging.parquet_decode import BrokenInputError, Decoder, schema_prefixes
+from airflow_hudi_maint.core.merging.parquet_decode import BrokenInputError, Decoder, column_names
 from airflow_hudi_maint.core.merging.parquet_encode import Encoder, can_write_bloom_filters, encoder_for
+from airflow_hudi_maint.core.merging.parquet_joint import wanted_columns
 from airflow_hudi_maint.core.merging.parquet_physical import physical_arrow_schema, physical_leaves, physical_prefix
 from airflow_hudi_maint.core.merging.parquet_reencode import encoding_pool
+from airflow_hudi_maint.core.merging.parquet_shortcuts import shortcuts_of
 from airflow_hudi_maint.core.merging.parquet_steps import Limits, Method, Step, StepPlan, plan_steps
 from airflow_hudi_maint.core.merging.parquet_survey import Survey, survey_inputs
 from airflow_hudi_maint.core.merging.schemas import UnifiedSchema, unify_schemas
@@ -212,12 +214,16 @@ class _Merge:
             max_rows=self._settings.row_group_rows,
             max_bytes=self._settings.row_group_bytes * 5 // 4,
         )
+        wanted = tuple(
+            wanted_columns(known.named.root, names=column_names(places))
+            for known, places in zip(self._survey.schemas, self._schema.sources, strict=True)
+        )
         decoder = Decoder(
             storage=self._storage,
             survey=self._survey,
             schema=self._schema,
             arrow_schema=arrow_schema,
-            prefixes=schema_prefixes(self._survey, self._schema),
+            wanted=wanted,
         )
         return decoder, encoder
 
@@ -268,7 +274,9 @@ class _Merge:
             copy_step(self._storage, step=step, survey=self._survey, assembly=assembly)
 
     def _run(self, steps: Sequence[Step], assembly: ParquetAssembly, *, decoder: Decoder, encoder: Encoder) -> None:
-        with encoding_pool(decoder=decoder, encoder=encoder, workers=self._settings.threads) as pool:
+        shortcuts = shortcuts_of(steps, decoder=decoder, encoder=encoder)
+        workers = self._settings.threads
+        with encoding_pool(decoder=decoder, encoder=encoder, shortcuts=shortcuts, workers=workers) as pool:
             for place, step in enumerate(steps):
                 pool.begin(steps, at=place)
                 if step.is_copy:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -70,31 +70,38 @@ class Encoder:
         rows = size = 0
         for table in tables:
             if gathered and (rows + len(table) > self.max_rows or size + table.nbytes > self.max_bytes):
-                yield self._encoded(gathered)
-                gathered, rows, size = [], 0, 0
+                yield self._of_all(gathered)
+                rows = size = 0
             if len(table):
                 gathered.append(table)
                 rows, size = rows + len(table), size + table.nbytes
         if gathered:
-            yield self._encoded(gathered)
+            yield self._of_all(gathered)
 
-    def _encoded(self, tables: list[pa.Table]) -> EncodedGroups:
+    def encoded(self, table: pa.Table, *, without_statistics: Collection[str] = ()) -> EncodedGroups:
+        """One row group of a table."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        table = pa.concat_tables(tables)
-        tables.clear()
         sink = pa.BufferOutputStream()
-        with pq.ParquetWriter(sink, table.schema, **self._options(table)) as writer:
+        options = self._options(table, without_statistics=without_statistics)
+        with pq.ParquetWriter(sink, table.schema, **options) as writer:
             writer.write_table(table, row_group_size=len(table))
-        del table
         data = memoryview(sink.getvalue())
         name = "a row group in memory"
         footer = footer_in(data, name=name)
         groups = tuple(row_groups(parse_footer(footer.data, name=name)))
-        return EncodedGroups(source=MemorySource(data=data, name=name, data_ends_at=footer.starts_at), groups=groups)
+        source = MemorySource(parts=(data,), name=name, data_ends_at=footer.starts_at)
+        return EncodedGroups(source=source, groups=groups)
 
-    def _options(self, table: pa.Table) -> dict[str, Any]:
+    def _of_all(self, tables: list[pa.Table]) -> EncodedGroups:
+        import pyarrow as pa
+
+        table = pa.concat_tables(tables)
+        tables.clear()
+        return self.encoded(table)
+
+    def _options(self, table: pa.Table, *, without_statistics: Collection[str]) -> dict[str, Any]:
         tried = [
             column.has_dictionary and (place is None or not _outgrows_dictionary(table.column(place)))
             for column, place in zip(self.columns, self.flat, strict=True)
@@ -107,7 +114,12 @@ class Encoder:
             "store_schema": False,
             "version": "2.6",
             "use_dictionary": self._chosen(tried),
-            "write_statistics": self._chosen([column.has_statistics for column in self.columns]),
+            "write_statistics": self._chosen(
+                [
+                    column.has_statistics and name not in without_statistics
+                    for name, column in zip(self.names, self.columns, strict=True)
+                ]
+            ),
             "write_page_index": any(column.has_page_index for column in self.columns),
             "data_page_version": "2.0" if pages * 2 > len(self.columns) else "1.0",
             "compression": self._codecs(),
@@ -258,7 +270,7 @@ def _outgrows_dictionary(column: pa.ChunkedArray) -> bool:
 
     rows = len(column)
     count = min(_SAMPLE_ROWS, rows // _SAMPLE_SHARE)
-    if count < _LEAST_SAMPLE or pa.types.is_boolean(column.type):
+    if count < _LEAST_SAMPLE or pa.types.is_boolean(column.type) or pa.types.is_dictionary(column.type):
         return False
     sample = column.slice(0, count)
     filled = count - sample.null_count

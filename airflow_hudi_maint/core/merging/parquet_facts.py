@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_hudi_maint.core.errors import UnreadableFileError
-from airflow_hudi_maint.core.merging.parquet_footer import MAGIC, framed, read_footer
+from airflow_hudi_maint.core.merging.parquet_footer import file_metadata, read_footer
 from airflow_hudi_maint.core.storage.filesystem import Storage
 
 if TYPE_CHECKING:
@@ -49,11 +49,10 @@ class ParquetFacts:
 def parquet_facts(storage: Storage, path: str) -> ParquetFacts:
     """Read the footer of a file. Raises UnreadableFileError where it is none of Parquet."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     footer = read_footer(storage, path=path)
     try:
-        metadata = pq.read_metadata(pa.BufferReader(MAGIC + framed(footer.data)))
+        metadata = file_metadata(footer.data)
         return ParquetFacts(
             rows=metadata.num_rows,
             columns={name: _column(metadata, place) for place, name in enumerate(_leaf_names(metadata))},

@@ -10,7 +10,7 @@ import io
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from airflow_hudi_maint.core.errors import UnreadableFileError
 from airflow_hudi_maint.core.merging.thrift_compact import (
@@ -27,6 +27,9 @@ from airflow_hudi_maint.core.merging.thrift_compact import (
     struct_bytes,
 )
 from airflow_hudi_maint.core.storage.filesystem import Storage
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import FileMetaData
 
 MAGIC = b"PAR1"
 _ENCRYPTED_MAGIC = b"PARE"
@@ -126,6 +129,14 @@ def schema_prefix(data: bytes, *, name: str) -> tuple[bytes, Struct]:
     if SCHEMA not in found or found[SCHEMA][0] != LIST:
         raise UnreadableFileError(f"{name} has a Parquet footer without a schema")
     return data[: reader.at], found
+
+
+def file_metadata(footer: bytes) -> FileMetaData:
+    """A footer as pyarrow sees it. Raises what pyarrow does for one that it does not understand."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    return pq.read_metadata(pa.BufferReader(MAGIC + framed(footer)))
 
 
 def chunks(group: Struct) -> list[Struct]:

@@ -8,24 +8,37 @@ without repetitions in a small file does: its bytes are those of a plain page, a
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from airflow_hudi_maint.core.merging.parquet_page_headers import (
+    DATA_PAGE,
+    DICTIONARY_PAGE,
+    PLAIN,
+    PLAIN_DICTIONARY,
+    RLE_DICTIONARY,
+    Page,
+    last_page,
+    page_at,
+    pages_from,
+    plain_page_header,
+    varint,
+)
 from airflow_hudi_maint.core.merging.parquet_types import BYTE_ARRAY, DOUBLE, FLOAT, INT32, INT64
-from airflow_hudi_maint.core.merging.thrift_compact import I32, STRUCT, CompactReader, Struct, ThriftError, struct_bytes
+from airflow_hudi_maint.core.merging.thrift_compact import ThriftError
 
-PLAIN, _PLAIN_DICTIONARY, RLE, _RLE_DICTIONARY = 0, 2, 3, 8
-_DATA_PAGE, _DICTIONARY_PAGE = 0, 2
-# PageHeader
-_KIND, _PLAIN_SIZE, _SIZE, _CHECKSUM, _DATA_HEADER, _DICTIONARY_HEADER = 1, 2, 3, 4, 5, 7
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _WIDTHS = {INT32: 4, INT64: 8, FLOAT: 4, DOUBLE: 8}
 _LENGTH = struct.Struct("<I")
 _GROUPS_OF_RUN = 63
 """Of eight values each: what fits behind a run's header of one byte, which is how writers lay them out."""
 _MOST_ROWS = 1 << 18
 _LONGEST_SHORT_LITERAL = 60
+
+Bytes: TypeAlias = "bytes | memoryview | pa.Buffer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,14 +54,141 @@ class PageRules:
 class PlainPages:
     """Data pages with their headers, one behind the other; ``plain_bytes`` are those before compression."""
 
-    data: tuple[bytes, ...]
+    data: tuple[bytes | memoryview, ...]
     plain_bytes: int
     count: int
 
-    @property
-    def bytes(self) -> int:
-        """The bytes as they are written."""
-        return sum(map(len, self.data))
+
+@dataclass(slots=True)
+class PageReader:
+    """Makes plain pages of the chunks of one column, by their bytes. Not for several threads at a time.
+
+    Files of equally many rows have the same indexes, so that those that were found in order are known again by their
+    compressed bytes.
+    """
+
+    rules: PageRules
+    _codec: pa.Codec | None = field(init=False, default=None)
+    _known: tuple[bytes, int, int, bytes] | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        if self.rules.codec != "none":
+            import pyarrow as pa
+
+            self._codec = pa.Codec(self.rules.codec)
+
+    def plain_pages(self, content: bytes, *, start: int, end: int, rows: int, nulls: int) -> PlainPages | None:
+        """The pages of a column chunk, which lies in ``content``, as plain ones; None where values have to be decoded.
+
+        What is returned are views on ``content``.
+        """
+        try:
+            first = page_at(content, start, end=end)
+            if first.kind == DICTIONARY_PAGE:
+                if nulls or not first.values == rows <= _MOST_ROWS:
+                    return None
+                return self._of_dictionary(content, first, last_page(content, first.end, end=end), rows=rows)
+            pages = [first, *pages_from(content, first.end, end=end)]
+        except (ThriftError, KeyError, TypeError, ValueError, IndexError):
+            return None
+        if not self._are_plain(content, pages, rows=rows, nulls=nulls):
+            return None
+        plain = sum(page.plain_bytes + page.header_bytes for page in pages)
+        return PlainPages(data=(memoryview(content)[start:end],), plain_bytes=plain, count=len(pages))
+
+    def _are_plain(self, content: bytes, pages: list[Page], *, rows: int, nulls: int) -> bool:
+        values = counted = 0
+        for page in pages:
+            if page.kind != DATA_PAGE or page.encoding != PLAIN:
+                return False
+            body = self._decompressed(content, page)
+            found = None if body is None else self._value_count(memoryview(body)[self._levels_end(body) :])
+            if found is None:
+                return False
+            values, counted = values + found, counted + page.values
+        return counted == rows and values == rows - nulls
+
+    def _of_dictionary(self, content: bytes, dictionary: Page, indexes: Page, *, rows: int) -> PlainPages | None:
+        levels = self._levels_of_counted(content, indexes, rows=rows)
+        if levels is None or dictionary.encoding not in (PLAIN, PLAIN_DICTIONARY):
+            return None
+        values = self._decompressed(content, dictionary)
+        if values is None or self._value_count(values) != rows:
+            return None
+        size = len(values)
+        body = self._behind_levels(levels, memoryview(content)[dictionary.start : dictionary.end], size=size)
+        if body is None:
+            return None
+        size += len(levels)
+        header = plain_page_header(rows=rows, plain_bytes=size, size=len(body[0]) + len(body[1]))
+        return PlainPages(data=(header + body[0], body[1]), plain_bytes=len(header) + size, count=1)
+
+    def _levels_of_counted(self, content: bytes, page: Page, *, rows: int) -> bytes | None:
+        """The levels of a data page with the indexes 0, 1, 2 and so on; None for another page."""
+        if page.encoding not in (PLAIN_DICTIONARY, RLE_DICTIONARY) or page.values != rows:
+            return None
+        packed = content[page.start : page.end]
+        if self._known is not None and self._known[:3] == (packed, page.plain_bytes, rows):
+            return self._known[3]
+        body = self._decompressed(content, page)
+        if body is None:
+            return None
+        found, end = bytes(body), self._levels_end(body)
+        if end >= len(found) or found[end:] != _counted_up(rows, width=found[end]):
+            return None
+        self._known = (packed, page.plain_bytes, rows, found[:end])
+        return found[:end]
+
+    def _behind_levels(self, levels: bytes, values: memoryview, *, size: int) -> tuple[bytes, memoryview] | None:
+        """The levels and then the values, compressed, without compressing the values again.
+
+        Snappy's format is the plain length and then pieces that only look back by distances, so that a literal can
+        stand before those of another stream.
+        """
+        if not levels or self._codec is None:
+            return levels, values
+        if len(levels) > _LONGEST_SHORT_LITERAL:
+            return None
+        literal = bytes([(len(levels) - 1) << 2]) + levels
+        return varint(size + len(levels)) + literal, values[_snappy_length(values)[1] :]
+
+    def _decompressed(self, content: bytes, page: Page) -> Bytes | None:
+        """The plain bytes of a page; None where they are damaged."""
+        import pyarrow as pa
+
+        body = memoryview(content)[page.start : page.end]
+        if self._codec is None:
+            return body if len(body) == page.plain_bytes else None
+        if _snappy_length(body)[0] != page.plain_bytes:  # pyarrow does not tell how much it filled of what it was given
+            return None
+        try:
+            return self._codec.decompress(body, page.plain_bytes)
+        except (pa.ArrowException, OSError, MemoryError, OverflowError):
+            return None
+
+    def _levels_end(self, body: Bytes) -> int:
+        """Where the values begin: levels tell nulls where a column may have them; a length stands before them."""
+        if not self.rules.is_optional:
+            return 0
+        if len(body) < _LENGTH.size:
+            return len(body)
+        return int(_LENGTH.size + _LENGTH.unpack_from(body)[0])
+
+    def _value_count(self, values: Bytes) -> int | None:
+        """How many values there are; None where they do not fill the bytes, or are texts of different lengths."""
+        width = _WIDTHS.get(self.rules.physical_type)
+        if width is not None:
+            return None if len(values) % width else len(values) // width
+        if len(values) < _LENGTH.size:
+            return None if len(values) else 0
+        import numpy as np
+
+        length: int = _LENGTH.unpack_from(values)[0]
+        width = _LENGTH.size + length
+        if len(values) % width:
+            return None
+        lengths: Any = np.ndarray((len(values) // width,), dtype="<u4", buffer=values, strides=(width,))
+        return len(lengths) if bool((lengths == length).all()) else None
 
 
 def can_be_plain(physical_type: int | None) -> bool:
@@ -56,169 +196,19 @@ def can_be_plain(physical_type: int | None) -> bool:
     return physical_type in _WIDTHS or physical_type == BYTE_ARRAY
 
 
-def plain_pages(chunk: bytes, *, rules: PageRules, rows: int, nulls: int) -> PlainPages | None:
-    """The pages of a column chunk as plain ones, by their bytes; None where the values have to be decoded."""
-    try:
-        first = _page(chunk, 0)
-        if first.kind == _DICTIONARY_PAGE:
-            if nulls or not first.count == rows <= _MOST_ROWS:
-                return None
-            return _of_dictionary(first, _last_page(chunk, first.end), rules=rules, rows=rows)
-        pages = [first, *_pages_from(chunk, first.end)]
-    except (ThriftError, KeyError, TypeError, ValueError, IndexError):
-        return None
-    return _verbatim(pages, chunk=chunk, rules=rules, rows=rows, nulls=nulls)
-
-
 def page_count(chunk: bytes) -> int:
     """How many pages a whole column chunk has."""
-    return sum(1 for _ in _pages_from(chunk, 0))
+    return sum(1 for _ in pages_from(chunk, 0, end=len(chunk)))
 
 
-def _verbatim(pages: list[_Page], *, chunk: bytes, rules: PageRules, rows: int, nulls: int) -> PlainPages | None:
-    values = counted = 0
-    for page in pages:
-        if page.kind != _DATA_PAGE or page.encoding != PLAIN:
-            return None
-        body = _decompressed(page, rules=rules)
-        found = None if body is None else _value_count(body[_levels_end(body, rules=rules) :], rules=rules)
-        if found is None:
-            return None
-        values, counted = values + found, counted + page.count
-    if counted != rows or values != rows - nulls:
-        return None
-    plain = sum(page.plain_bytes + page.header_bytes for page in pages)
-    return PlainPages(data=(chunk,), plain_bytes=plain, count=len(pages))
-
-
-@dataclass(frozen=True, slots=True)
-class _Page:
-    kind: int
-    count: int
-    encoding: int
-    plain_bytes: int
-    header_bytes: int
-    body: bytes
-    end: int
-
-
-def _page(chunk: bytes, at: int) -> _Page:
-    reader = CompactReader(chunk, at)
-    found = reader.struct()
-    kind, size = found[_KIND][1], found[_SIZE][1]
-    own: Struct = found[_DICTIONARY_HEADER if kind == _DICTIONARY_PAGE else _DATA_HEADER][1]
-    end = reader.at + size
-    if size < 0 or end > len(chunk) or _CHECKSUM in found:
-        raise ValueError("the page ends behind its chunk, or has a checksum")
-    return _Page(kind, own[1][1], own[2][1], found[_PLAIN_SIZE][1], reader.at - at, chunk[reader.at : end], end)
-
-
-def _pages_from(chunk: bytes, at: int) -> Iterator[_Page]:
-    while at < len(chunk):
-        page = _page(chunk, at)
-        yield page
-        at = page.end
-
-
-def _last_page(chunk: bytes, at: int) -> _Page:
-    """A data page, taken for the last of its chunk: what else its header has (statistics) is passed over."""
-    reader = CompactReader(chunk, at)
-    found = reader.struct(until=_CHECKSUM)
-    own_reader = CompactReader(chunk, reader.at + 1)
-    own = own_reader.struct(until=2)
-    start = len(chunk) - found[_SIZE][1]
-    steps = _DATA_HEADER - _SIZE
-    if _CHECKSUM in found or chunk[reader.at] != steps << 4 | STRUCT or start < own_reader.at or found[_SIZE][1] < 0:
-        raise ValueError("it is no data page, or not the last")
-    return _Page(found[_KIND][1], own[1][1], own[2][1], found[_PLAIN_SIZE][1], start - at, chunk[start:], len(chunk))
-
-
-def _of_dictionary(dictionary: _Page, indexes: _Page, *, rules: PageRules, rows: int) -> PlainPages | None:
-    is_indexes = indexes.kind == _DATA_PAGE and dictionary.encoding in (PLAIN, _PLAIN_DICTIONARY)
-    is_indexes = is_indexes and indexes.encoding in (_PLAIN_DICTIONARY, _RLE_DICTIONARY)
-    found = _decompressed(indexes, rules=rules) if is_indexes and indexes.count == rows else None
-    end = 0 if found is None else _levels_end(found, rules=rules)
-    if found is None or end >= len(found) or found[end:] != _counted_up(rows, width=found[end]):
-        return None
-    values = _decompressed(dictionary, rules=rules)
-    if values is None or _value_count(values, rules=rules) != rows:
-        return None
-    body = _behind_levels(found[:end], dictionary.body, codec=rules.codec, size=len(values))
-    if body is None:
-        return None
-    header = struct_bytes(
-        {
-            _KIND: (I32, _DATA_PAGE),
-            _PLAIN_SIZE: (I32, end + len(values)),
-            _SIZE: (I32, len(body)),
-            _DATA_HEADER: (STRUCT, {1: (I32, rows), 2: (I32, PLAIN), 3: (I32, RLE), 4: (I32, RLE)}),
-        }
-    )
-    return PlainPages(data=(header, body), plain_bytes=len(header) + end + len(values), count=1)
-
-
-def _behind_levels(levels: bytes, values: bytes, *, codec: str, size: int) -> bytes | None:
-    """The levels and then the values, compressed, without compressing the values again.
-
-    Snappy's format is the plain length and then pieces that only look back by distances, so that a literal can stand
-    before those of another stream.
-    """
-    if not levels:
-        return values
-    if codec == "none":
-        return levels + values
-    if len(levels) > _LONGEST_SHORT_LITERAL:
-        return None
-    start = next(place for place, byte in enumerate(values) if byte < 0x80) + 1  # noqa: PLR2004 the length ends there
-    return _varint(size + len(levels)) + bytes([(len(levels) - 1) << 2]) + levels + values[start:]
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:  # noqa: PLR2004 seven bits each
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _decompressed(page: _Page, *, rules: PageRules) -> bytes | None:
-    """The plain bytes of a page; None where they are damaged."""
-    import pyarrow as pa
-
-    if rules.codec == "none":
-        return page.body if len(page.body) == page.plain_bytes else None
-    try:
-        data: bytes = pa.decompress(page.body, page.plain_bytes, codec=rules.codec, asbytes=True)
-    except (pa.ArrowException, OSError, MemoryError, OverflowError):
-        return None
-    return data if len(data) == page.plain_bytes else None
-
-
-def _levels_end(body: bytes, *, rules: PageRules) -> int:
-    """Where the values begin: levels tell nulls where a column may have them; a length stands before them."""
-    if not rules.is_optional:
-        return 0
-    if len(body) < _LENGTH.size:
-        return len(body)
-    return int(_LENGTH.size + _LENGTH.unpack_from(body)[0])
-
-
-def _value_count(values: bytes, *, rules: PageRules) -> int | None:
-    """How many values there are; None where they do not fill the bytes, or are texts of different lengths."""
-    import numpy as np
-
-    width = _WIDTHS.get(rules.physical_type)
-    if width is None:
-        if len(values) < _LENGTH.size:
-            return None if values else 0
-        length: int = _LENGTH.unpack_from(values)[0]
-        width = _LENGTH.size + length
-        if len(values) % width:
-            return None
-        lengths: Any = np.ndarray((len(values) // width,), dtype="<u4", buffer=values, strides=(width,))
-        return len(lengths) if bool((lengths == length).all()) else None
-    return None if len(values) % width else len(values) // width
+def _snappy_length(data: memoryview) -> tuple[int, int]:
+    """The plain length that stands at the start of a stream, -1 where there is none, and where that ends."""
+    value = 0
+    for place, byte in enumerate(data[:5]):
+        value |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:  # noqa: PLR2004 the length ends there
+            return value, place + 1
+    return -1, 0
 
 
 @lru_cache(maxsize=16)

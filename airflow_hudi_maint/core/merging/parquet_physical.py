@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_hudi_maint.core.merging.parquet_footer import MAGIC, NUM_ROWS, ROW_GROUPS, SCHEMA, framed
+from airflow_hudi_maint.core.merging.parquet_footer import NUM_ROWS, ROW_GROUPS, SCHEMA, file_metadata
 from airflow_hudi_maint.core.merging.parquet_types import (
     BYTE_ARRAY,
     FIXED,
@@ -74,21 +74,14 @@ def with_prefix(footer: bytes, *, original: bytes, prefix: bytes) -> FileMetaDat
 
     The Arrow schema in the key-values would be applied to columns that it does not fit, so its key is altered.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    rest = footer[len(original) :].replace(_ARROW_SCHEMA_KEY, _HIDDEN_KEY)
-    return pq.read_metadata(pa.BufferReader(MAGIC + framed(prefix + rest)))
+    return file_metadata(prefix + footer[len(original) :].replace(_ARROW_SCHEMA_KEY, _HIDDEN_KEY))
 
 
 def empty_metadata(prefix: bytes) -> FileMetaData:
     """The footer of a file without rows, as pyarrow sees it."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     no_rows = field_header(I64, number=NUM_ROWS, after=SCHEMA) + b"\x00"
     no_groups = field_header(LIST, number=ROW_GROUPS, after=NUM_ROWS) + list_header(STRUCT, count=0)
-    return pq.read_metadata(pa.BufferReader(MAGIC + framed(prefix + no_rows + no_groups + b"\x00")))
+    return file_metadata(prefix + no_rows + no_groups + b"\x00")
 
 
 def _add(elements: list[Struct], node: SchemaNode, *, name: str) -> None:

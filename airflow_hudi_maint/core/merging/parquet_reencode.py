@@ -11,6 +11,7 @@ from itertools import islice
 
 from airflow_hudi_maint.core.merging.parquet_decode import Decoder
 from airflow_hudi_maint.core.merging.parquet_encode import EncodedGroups, Encoder
+from airflow_hudi_maint.core.merging.parquet_shortcuts import Shortcuts
 from airflow_hudi_maint.core.merging.parquet_splicing import encoded_step
 from airflow_hudi_maint.core.merging.parquet_steps import Step
 
@@ -55,8 +56,9 @@ class _Outcome:
 class EncodingPool:
     """Threads that encode steps ahead of the writer, a few steps at most."""
 
-    def __init__(self, *, decoder: Decoder, encoder: Encoder, workers: int) -> None:
+    def __init__(self, *, decoder: Decoder, encoder: Encoder, shortcuts: Shortcuts, workers: int) -> None:
         self._decoder = decoder
+        self._shortcuts = shortcuts
         self._encoder = encoder
         self._ahead = workers + 1
         self._stopped = threading.Event()
@@ -85,7 +87,7 @@ class EncodingPool:
 
     def _run(self, step: Step, outcome: _Outcome) -> None:
         try:
-            for groups in encoded_step(step, decoder=self._decoder, encoder=self._encoder):
+            for groups in encoded_step(step, decoder=self._decoder, encoder=self._encoder, shortcuts=self._shortcuts):
                 if not outcome.put(groups):
                     return
                 del groups
@@ -96,9 +98,9 @@ class EncodingPool:
 
 
 @contextmanager
-def encoding_pool(*, decoder: Decoder, encoder: Encoder, workers: int) -> Iterator[EncodingPool]:
+def encoding_pool(*, decoder: Decoder, encoder: Encoder, shortcuts: Shortcuts, workers: int) -> Iterator[EncodingPool]:
     """A pool that ends with the block."""
-    pool = EncodingPool(decoder=decoder, encoder=encoder, workers=workers)
+    pool = EncodingPool(decoder=decoder, encoder=encoder, shortcuts=shortcuts, workers=workers)
     try:
         yield pool
     finally:

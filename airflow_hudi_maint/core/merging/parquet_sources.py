@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import io
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from airflow_hudi_maint.core.errors import UnreadableFileError
 
 _COPY_BYTES = 8 * 1024 * 1024
+_WRITE_BYTES = 512 * 1024
 _NO_COPY_IN_KERNEL = frozenset((errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EBADF, errno.EPERM))
 
 
@@ -59,19 +61,37 @@ class FileSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySource:
-    """A whole encoded file in memory."""
+    """An encoded file in memory, in parts that lie one behind the other."""
 
-    data: memoryview
+    parts: tuple[bytes | memoryview, ...]
     name: str
     data_ends_at: int
 
     def read(self, start: int, end: int) -> bytes:
         """The bytes from ``start`` up to ``end``, exclusively."""
-        return bytes(self.data[start:end])
+        return b"".join(self._slices(start, end))
 
     def copy(self, start: int, end: int, *, output: BinaryIO) -> None:
-        """Append such bytes to the output."""
-        output.write(self.data[start:end])
+        """Append such bytes to the output, small parts together."""
+        waiting: list[bytes | memoryview] = []
+        size = 0
+        for part in self._slices(start, end):
+            waiting.append(part)
+            size += len(part)
+            if size >= _WRITE_BYTES:
+                output.write(waiting[0] if len(waiting) == 1 else b"".join(waiting))
+                waiting, size = [], 0
+        output.write(b"".join(waiting))
+
+    def _slices(self, start: int, end: int) -> Iterator[bytes | memoryview]:
+        at = 0
+        for part in self.parts:
+            if at >= end:
+                return
+            if at + len(part) > start:
+                is_whole = start <= at and at + len(part) <= end
+                yield part if is_whole else memoryview(part)[max(start - at, 0) : end - at]
+            at += len(part)
 
 
 def _descriptors(source: BinaryIO, output: BinaryIO) -> tuple[int, int] | None:

@@ -1,24 +1,23 @@
 """What a merge has to know of its inputs before it writes: read from their footers, one after the other.
 
-No footer is kept: a thousand files of ten thousand columns have a gigabyte of them.
+Only the first few megabytes of footers are kept: a thousand files of ten thousand columns have a gigabyte of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from airflow_hudi_maint.core.errors import UnreadableFileError
 from airflow_hudi_maint.core.merging.parquet_column_settings import ColumnSettings, settings_of
 from airflow_hudi_maint.core.merging.parquet_footer import (
     COLUMN_ORDERS,
-    MAGIC,
     SCHEMA,
     SORTING_COLUMNS,
     VERSION,
     FooterBytes,
-    framed,
+    file_metadata,
     is_encrypted,
     number,
     parse_footer,
@@ -32,7 +31,12 @@ from airflow_hudi_maint.core.merging.schemas import NamedSchema
 from airflow_hudi_maint.core.merging.thrift_compact import Struct
 from airflow_hudi_maint.core.storage.filesystem import Storage
 
+if TYPE_CHECKING:
+    from pyarrow.parquet import FileMetaData
+
 _FOOTERS_AT_ONCE = 64
+_KEPT_FOOTER_BYTES = 4 * 1024 * 1024
+"""As pyarrow sees them they take several times as much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,13 +48,25 @@ class RowGroupSize:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeptFooter:
+    """A footer, and how pyarrow sees it."""
+
+    data: bytes
+    metadata: FileMetaData
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InputFile:
-    """A file that will be merged. ``schema`` is the place of its schema among the distinct ones."""
+    """A file that will be merged. ``schema`` is the place of its schema among the distinct ones.
+
+    ``footer`` is None where it has to be read again.
+    """
 
     path: str
     schema: int
     file_bytes: int
     groups: tuple[RowGroupSize, ...]
+    footer: KeptFooter | None = None
 
     @property
     def rows(self) -> int:
@@ -143,6 +159,7 @@ class _Surveyor:
         self._schemas: list[DistinctSchema] = []
         self._key_values = KeyValueMerge()
         self._created_by: dict[bytes, None] = {}
+        self._footer_bytes = 0
 
     def survey(self, skipped: tuple[tuple[str, str], ...]) -> Survey:
         return Survey(
@@ -155,11 +172,10 @@ class _Surveyor:
 
     def add(self, path: str, footer: FooterBytes) -> None:
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         name = self._storage.join(path)
         try:
-            metadata = pq.read_metadata(pa.BufferReader(MAGIC + framed(footer.data)))
+            metadata = file_metadata(footer.data)
             groups = tuple(
                 RowGroupSize(rows=group.num_rows, bytes=group.total_byte_size)
                 for group in map(metadata.row_group, range(metadata.num_row_groups))
@@ -169,7 +185,11 @@ class _Surveyor:
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise UnreadableFileError(f"{name} has a Parquet footer that cannot be understood: {error}") from error
         schema = self._schema(footer.data, name=name, has_rows=any(group.rows for group in groups))
-        self._files.append(InputFile(path=path, schema=schema, file_bytes=footer.file_bytes, groups=groups))
+        self._footer_bytes += len(footer.data)
+        kept = KeptFooter(data=footer.data, metadata=metadata) if self._footer_bytes <= _KEPT_FOOTER_BYTES else None
+        self._files.append(
+            InputFile(path=path, schema=schema, file_bytes=footer.file_bytes, groups=groups, footer=kept)
+        )
         self._key_values.add(key_values, file=name)
         self._created_by[created_by] = None
 

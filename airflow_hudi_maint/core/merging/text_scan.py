@@ -63,14 +63,14 @@ def scan(pieces: Iterable[bytes], *, rules: TextRules) -> TextScan:
     last = b""
     head = b""
     head_is_open = True
-    found = _Head(mark=0, end=0, header=b"", line_end=b"\n")
+    found = Head(mark=0, end=0, header=b"", line_end=b"\n")
     quotes = _Quotes(rules)
     text = codecs.getincrementaldecoder("utf-8")() if rules.must_be_utf8 else None
     tail = b""
     for piece in pieces:
         if head_is_open:
             head = head + piece if head else piece
-            read = _read_head(head, rules=rules)
+            read = read_head(head, rules=rules)
             if read is not None:
                 found, head, head_is_open = read, b"", False
             elif len(head) > _MOST_HEAD_BYTES:
@@ -82,11 +82,11 @@ def scan(pieces: Iterable[bytes], *, rules: TextRules) -> TextScan:
         if rules.format is FileFormat.JSON:
             tail = (tail + piece)[-_LINE_BYTES:] if tail else piece[-_LINE_BYTES:]
     if head_is_open and total:
-        found = _read_head(head, rules=rules, is_whole=True) or found
+        found = read_head(head, rules=rules, is_whole=True) or found
     _check_utf8(b"", text, final=True)
     quotes.check()
     if rules.format is FileFormat.JSON:
-        _check_last_line(tail, rules=rules)
+        check_last_line(tail, rules=rules)
     return TextScan(
         plain_bytes=total,
         cut_bytes=found.mark + found.end,
@@ -102,7 +102,7 @@ def _ends_line(data: bytes, *, line_end: bytes) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Head:
+class Head:
     """The bytes of the byte order mark, those of the header behind it, and the file's line end."""
 
     mark: int
@@ -111,7 +111,7 @@ class _Head:
     line_end: bytes
 
 
-def _read_head(data: bytes, *, rules: TextRules, is_whole: bool = False) -> _Head | None:
+def read_head(data: bytes, *, rules: TextRules, is_whole: bool = False) -> Head | None:
     """Read the first record; None when it does not end in ``data``."""
     mark = len(BOM) if data.startswith(BOM) else 0
     end = record_end(data, quote=rules.quote, start=mark)
@@ -130,7 +130,7 @@ def _read_head(data: bytes, *, rules: TextRules, is_whole: bool = False) -> _Hea
         end_of_first = record_end(data, quote="", start=start)
         if end_of_first < 0 and not is_whole:
             return None
-        _check_first_line(data[start : end_of_first if end_of_first >= 0 else len(data)], rules=rules)
+        check_first_line(data[start : end_of_first if end_of_first >= 0 else len(data)], rules=rules)
     elif rules.delimiter and rules.delimiter.encode() not in stripped:
         other = next((one for one in DELIMITERS if one != rules.delimiter and one.encode() in stripped), None)
         if other:
@@ -138,11 +138,12 @@ def _read_head(data: bytes, *, rules: TextRules, is_whole: bool = False) -> _Hea
                 f"its first record is split by {other!r}, and those of the others by {rules.delimiter!r}"
             )
     if not rules.has_header:
-        return _Head(mark=mark, end=0, header=b"", line_end=line_end[-2:])
-    return _Head(mark=mark, end=end - mark, header=stripped, line_end=line_end[-2:])
+        return Head(mark=mark, end=0, header=b"", line_end=line_end[-2:])
+    return Head(mark=mark, end=end - mark, header=stripped, line_end=line_end[-2:])
 
 
-def _check_first_line(line: bytes, *, rules: TextRules) -> None:
+def check_first_line(line: bytes, *, rules: TextRules) -> None:
+    """Raise BrokenTextError unless the first line that is not blank is a JSON object by itself."""
     if not line.strip() or len(line) > _LINE_BYTES:
         return
     try:
@@ -154,8 +155,8 @@ def _check_first_line(line: bytes, *, rules: TextRules) -> None:
         raise BrokenTextError(f"its first line is a JSON {kind}, not an object: these are not JSON lines")
 
 
-def _check_last_line(tail: bytes, *, rules: TextRules) -> None:
-    """The last line may have been cut short, or be the end of a document over several lines."""
+def check_last_line(tail: bytes, *, rules: TextRules) -> None:
+    """Raise BrokenTextError for a last line that was cut short, or is the end of a document over several lines."""
     whole = tail.rstrip()
     line = whole[max(whole.rfind(b"\n"), whole.rfind(b"\r")) + 1 :]
     if not line or len(line) >= _LINE_BYTES or (len(line) == len(whole) and len(tail) >= _LINE_BYTES):
@@ -171,7 +172,7 @@ def _check_last_line(tail: bytes, *, rules: TextRules) -> None:
 
 def _parsed(line: bytes, *, rules: TextRules) -> object:
     """Parse a line; where an encoding was given, every byte stands for some character."""
-    return json.loads(line if rules.must_be_utf8 else line.decode("latin-1"))
+    return json.loads(line.decode("utf-8" if rules.must_be_utf8 else "latin-1"))
 
 
 def _check_utf8(piece: bytes, text: codecs.IncrementalDecoder | None, *, final: bool = False) -> None:

@@ -10,6 +10,8 @@ from math import sqrt
 from airflow_hudi_maint.core.model.document import JsonObject
 
 _DIGITS = 6
+_FEW = 1000
+"""Below this, a per cent of the partitions is said as their number."""
 
 
 def quantile(ascending: Iterable[int], fraction: float) -> int | None:
@@ -105,5 +107,23 @@ class Skew:
         """The object of the JSON document."""
         return {name: getattr(self, name) for name in self.__slots__}
 
-    def __str__(self) -> str:
-        return f"Gini {self.gini:.2f}, the largest 1 % of partitions hold {self.top_1_percent:.0%} of the bytes"
+    def describe(self, *, partitions: int) -> str:
+        """Say it of so many partitions; one per cent of a few is the largest one alone.
+
+        >>> Skew.of([0, 0, 0, 100]).describe(partitions=4)
+        'Gini 0.75, the largest partition holds 100 % of the bytes'
+        """
+        return f"Gini {self.gini:.2f}, {largest(partitions, percent=1)} {self.top_1_percent * 100:.0f} % of the bytes"
+
+
+def largest(partitions: int, *, percent: int) -> str:
+    """Name the largest per cent of so many partitions, at least one, by their number where they are few.
+
+    >>> largest(4, percent=10), largest(40, percent=10), largest(5000, percent=1)
+    ('the largest partition holds', 'the 4 largest partitions hold', 'the largest 1 % of partitions hold')
+    """
+    count = max(-(-partitions * percent // 100), 1)
+    if count == 1:
+        return "the largest partition holds"
+    which = f"the {count} largest" if partitions < _FEW else f"the largest {percent} % of"
+    return f"{which} partitions hold"

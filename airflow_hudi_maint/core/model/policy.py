@@ -79,7 +79,7 @@ class TTLPolicy:
         if self.value < 1:
             msg = (
                 f"{self.source}: policy {self.kind} on {self.spec} has the value {self.value}; expected at least 1 "
-                f"{_UNITS[self.kind]}, for example 30"
+                f"({_UNITS[self.kind]}), for example 30"
             )
             raise InvalidPolicyError(msg)
         if self.clock is not PolicyClock.LAST_MODIFIED and self.kind is not PolicyKind.KEEP_BY_TIME:
@@ -126,6 +126,9 @@ class TTLPolicy:
         except InvalidPolicyError as error:
             raise InvalidPolicyError(f"{self.source}: policy {self}: {error}") from None
         if self.kind is not PolicyKind.KEEP_BY_TIME and len(self.spec.levels) >= len(scheme.fields):
+            if not scheme.fields:
+                msg = f"{self.source}: policy {self} goes by partitions, and the table has none; drop the policy"
+                raise InvalidPolicyError(msg)
             msg = (
                 f"{self.source}: policy {self} counts the sub-partitions below {self.spec}, but the table is "
                 f"partitioned by {list(scheme.fields)} and has none below it; shorten the spec, for example to "

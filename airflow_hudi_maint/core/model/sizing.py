@@ -15,7 +15,7 @@ from airflow_hudi_maint.core.model.commit import CommitMetadata
 from airflow_hudi_maint.core.model.document import JsonObject
 from airflow_hudi_maint.core.model.file_slice import BASE_FILE_NAME, FileSlice
 from airflow_hudi_maint.core.model.instant import Action, Instant
-from airflow_hudi_maint.core.model.units import human_bytes
+from airflow_hudi_maint.core.model.units import counted, human_bytes
 
 MAX_FILE_BYTES = "hoodie.parquet.max.file.size"
 SMALL_FILE_LIMIT = "hoodie.parquet.small.file.limit"
@@ -305,10 +305,10 @@ class InsertPrediction:
 
     def describe(self) -> str:
         """Say it in one sentence."""
-        grown = f"{len(self.grown)} grow" if self.grown else "none grows"
+        grown = f"{len(self.grown)} {'grows' if len(self.grown) == 1 else 'grow'}" if self.grown else "none grows"
         size = f", of about {human_bytes(self.new[0].expected_bytes)} each" if self.new else ""
         return (
-            f"{self.inserts:,} inserts into {self.partition_path!r}: of its small files {grown}, "
+            f"{counted(self.inserts, 'insert')} into {self.partition_path!r}: of its small files {grown}, "
             f"{len(self.new)} new{size} (average record {self.average.bytes:,} bytes)"
         )
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from airflow_hudi_maint.core.errors import InvalidSettingError
 from airflow_hudi_maint.core.model.instant import Action, Instant, moment_instant
 from airflow_hudi_maint.core.model.timeline import Timeline
+from airflow_hudi_maint.core.model.units import counted
 
 _DATA_ACTIONS = frozenset({Action.COMMIT, Action.DELTA_COMMIT, Action.REPLACE_COMMIT})
 
@@ -73,9 +74,9 @@ class CleanerSettings:
 
     def __str__(self) -> str:
         number = {
-            CleanPolicy.KEEP_LATEST_COMMITS: f"{self.commits_retained} commits",
-            CleanPolicy.KEEP_LATEST_BY_HOURS: f"{self.hours_retained} hours",
-            CleanPolicy.KEEP_LATEST_FILE_VERSIONS: f"{self.file_versions_retained} file versions",
+            CleanPolicy.KEEP_LATEST_COMMITS: counted(self.commits_retained, "commit"),
+            CleanPolicy.KEEP_LATEST_BY_HOURS: counted(self.hours_retained, "hour"),
+            CleanPolicy.KEEP_LATEST_FILE_VERSIONS: counted(self.file_versions_retained, "file version"),
         }[self.policy]
         return f"{self.policy} ({number})"
 

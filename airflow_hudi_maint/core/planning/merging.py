@@ -163,7 +163,7 @@ def _files_of(
 def _why_unknown(kind: FileKind | None, *, settings: MergeSettings) -> str:
     if kind is None:
         return "its extension is none of Parquet, ORC, CSV or JSON lines"
-    return f"a {kind.format} file, and formats={', '.join(settings.formats)}"
+    return f"its format is {kind.format}, and formats={', '.join(settings.formats)}"
 
 
 class _KindPlanner:

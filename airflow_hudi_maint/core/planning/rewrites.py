@@ -157,5 +157,5 @@ def _left_out(entries: Collection[ClusteringEntry], *, limits: str) -> tuple[str
     chosen = sum(entry.decision is Decision.CLUSTER for entry in entries)
     if chosen == len(entries):
         return ()
-    planned = f"{chosen} of {len(entries)} partitions with small files are planned"
+    planned = f"{chosen:,} of {counted(len(entries), 'partition')} with small files are planned"
     return (f"{planned}; the rest is left for the next run, because {limits}",)

@@ -15,6 +15,7 @@ from airflow_hudi_maint.core.model.commit import CommitMetadata, RollbackMetadat
 from airflow_hudi_maint.core.model.instant import WRITE_ACTIONS, Action, Instant
 from airflow_hudi_maint.core.model.statistics import TableStatistics, Watermark
 from airflow_hudi_maint.core.model.timeline import Timeline
+from airflow_hudi_maint.core.model.units import counted
 from airflow_hudi_maint.core.storage.archive import ArchivedInstant
 from airflow_hudi_maint.core.storage.dating import COMMIT_ACTIONS, decoded_commits
 from airflow_hudi_maint.core.storage.table import HudiTable
@@ -253,7 +254,8 @@ def _summary(unseen: Unseen, *, partitions: int, as_of: str) -> str:
     if not unseen.instants:
         return f"nothing new since {as_of}"
     archived = f", {len(unseen.archived)} of them archived," if unseen.archived else ""
-    return f"{len(unseen.instants)} instants since {as_of}{archived} touched {partitions} partitions"
+    instants = counted(len(unseen.instants), "instant")
+    return f"{instants} since {as_of}{archived} touched {counted(partitions, 'partition')}"
 
 
 def out_of_reach(timeline: Timeline, *, watermark: Watermark) -> str | None:

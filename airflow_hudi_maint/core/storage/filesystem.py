@@ -142,6 +142,10 @@ class Storage:
         """The full path, for messages."""
         return f"{self.root}/{path}" if path else self.root
 
+    def local_path(self, path: str) -> str:
+        """The path on this machine's disk, where storage is local."""
+        return self._full(path)
+
     def list(self, path: str) -> Listing:
         """List one directory level, in no order; FileNotFoundError when there is no such directory."""
         if not self._is_local:

@@ -42,7 +42,10 @@ def decode(data: bytes, *, name: str, files: bool = True) -> Mapping[str, Any]:
         return container_record(data, files=files) if data.startswith(AVRO_MAGIC) else _decode_json(data)
     except Exception as error:
         # fastavro raises many kinds for broken input: struct.error, EOFError, IndexError, its own.
-        msg = f"{name} cannot be decoded: {type(error).__name__}: {error}"
+        msg = (
+            f"{name} cannot be decoded: {type(error).__name__}: {error}; restore the file from a copy of the table, or "
+            "roll the instant back with Hudi"
+        )
         raise CorruptTableError(msg) from error
 
 

@@ -6,7 +6,12 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from airflow_hudi_maint.core.errors import DocumentNotFoundError, GuardTrippedError, InvalidSettingError
+from airflow_hudi_maint.core.errors import (
+    CorruptTableError,
+    DocumentNotFoundError,
+    GuardTrippedError,
+    InvalidSettingError,
+)
 from airflow_hudi_maint.core.model.units import counted
 from airflow_hudi_maint.core.storage.filesystem import Storage
 from airflow_hudi_maint.core.storage.merge_journal import TRASH_FOLDER, Swap, SwapFile, open_swaps, trash_folder
@@ -81,16 +86,10 @@ def purge(storage: Storage, *, now: datetime, trash_days: int) -> tuple[str, ...
     purged: list[str] = []
     still_open = {swap.run for swap in open_swaps(storage)}
     for run in runs_in_trash(storage):
-        age = _age(run, now=now)
-        if run in still_open or age is None or age < timedelta(days=trash_days):
+        if run in still_open or not _is_past(storage, run, path="", now=now, trash_days=trash_days):
             continue
         folder = trash_folder(run)
-        names = sorted(storage.names(folder), key=lambda name: not name.endswith(".json"))
-        manifests = [name for name in names if name.endswith(".json") and not name.startswith(".")]
-        promised = max((Swap.read(storage, f"{folder}/{name}").trash_days for name in manifests[:1]), default=0)
-        if age < timedelta(days=promised):
-            continue
-        for name in names:
+        for name in sorted(storage.names(folder), key=lambda name: not name.endswith(".json")):
             with suppress(FileNotFoundError):
                 storage.delete(f"{folder}/{name}")
         storage.remove_folder(folder)
@@ -99,9 +98,24 @@ def purge(storage: Storage, *, now: datetime, trash_days: int) -> tuple[str, ...
 
 
 def has_expired(storage: Storage, *, path: str, now: datetime, trash_days: int) -> bool:
-    """Whether the trash of a directory below the root has a run of so many days ago or earlier."""
-    ages = (_age(run, now=now) for run in runs_in_trash(storage, path=path))
-    return any(age is not None and age >= timedelta(days=trash_days) for age in ages)
+    """Whether the trash of a directory below the root has what :func:`purge` would delete, or stumble over."""
+    try:
+        runs = runs_in_trash(storage, path=path)
+        return any(_is_past(storage, run, path=path, now=now, trash_days=trash_days) for run in runs)
+    except CorruptTableError:
+        return True
+    except FileNotFoundError:  # somebody else is at it
+        return False
+
+
+def _is_past(storage: Storage, run: str, *, path: str, now: datetime, trash_days: int) -> bool:
+    """Whether a run was ``trash_days`` ago or earlier, and as many days as it was promised."""
+    age = _age(run, now=now)
+    if age is None or age < timedelta(days=trash_days):
+        return False
+    folder = f"{path}/{trash_folder(run)}" if path else trash_folder(run)
+    manifest = next((name for name in storage.names(folder) if name.endswith(".json") and name[0] != "."), None)
+    return manifest is None or age >= timedelta(days=Swap.read(storage, f"{folder}/{manifest}").trash_days)
 
 
 def _age(run: str, *, now: datetime) -> timedelta | None:

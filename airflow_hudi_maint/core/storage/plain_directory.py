@@ -7,7 +7,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from airflow_hudi_maint.core.errors import InvalidSettingError, StorageAccessError, StorageError, UnsupportedTableError
+from airflow_hudi_maint.core.errors import (
+    DirectoryNotFoundError,
+    InvalidSettingError,
+    StorageAccessError,
+    StorageError,
+    UnsupportedTableError,
+)
 from airflow_hudi_maint.core.planning.merge_kinds import is_hidden
 from airflow_hudi_maint.core.storage.entries import Listing
 from airflow_hudi_maint.core.storage.filesystem import Storage
@@ -32,9 +38,12 @@ class PlainFolder(NamedTuple):
 def walk(storage: Storage, *, recursive: bool = True) -> Iterator[PlainFolder]:
     """Go through a directory and those below it, in path order; hidden ones and symbolic links are not entered.
 
-    Raises UnsupportedTableError when the directory itself is a table, FileNotFoundError when there is none.
+    Raises UnsupportedTableError when the directory itself is a table, DirectoryNotFoundError when there is none.
     """
-    root = _look(storage, "")
+    try:
+        root = _look(storage, "")
+    except FileNotFoundError as error:
+        raise _not_there(storage) from error
     if root.refusal:
         raise UnsupportedTableError(f"{storage.root} is {root.refusal}")
     level = [root]
@@ -49,6 +58,20 @@ def walk(storage: Storage, *, recursive: bool = True) -> Iterator[PlainFolder]:
         level = [one for one in looked if one is not None]
     for path in sorted(found, key=lambda one: one.split("/")):
         yield found[path]
+
+
+def check_is_there(storage: Storage) -> None:
+    """Raise DirectoryNotFoundError when there is no such directory: what is written there would make it."""
+    try:
+        storage.list("")
+    except FileNotFoundError as error:
+        raise _not_there(storage) from error
+
+
+def _not_there(storage: Storage) -> DirectoryNotFoundError:
+    return DirectoryNotFoundError(
+        f"There is no directory {storage.root}; give the path or URL of a directory of plain files"
+    )
 
 
 def refuse_inside_table(url: str, *, storage_options: Mapping[str, object] | None) -> None:

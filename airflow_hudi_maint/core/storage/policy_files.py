@@ -6,7 +6,7 @@ import re
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from airflow_hudi_maint.core.errors import DocumentNotFoundError, InvalidPolicyError, InvalidSettingError
+from airflow_hudi_maint.core.errors import DocumentNotFoundError, InvalidPolicyError, InvalidSettingError, StorageError
 from airflow_hudi_maint.core.model.policy_file import PolicyFile
 from airflow_hudi_maint.core.model.strict_json import load_strictly, shown
 from airflow_hudi_maint.core.storage.filesystem import Storage
@@ -50,7 +50,13 @@ def _read(storage: Storage, name: str, *, said_by: str) -> str:
     try:
         return storage.read_bytes(name).decode("utf-8")
     except FileNotFoundError as error:
-        raise DocumentNotFoundError(f"{storage.join(name)}, named by {said_by}, does not exist") from error
+        where = storage.join(name)
+        named = "" if said_by.endswith(where) else f", named by {said_by},"
+        raise DocumentNotFoundError(f"{where}{named} does not exist") from error
+    except StorageError as error:
+        if isinstance(error.__cause__, IsADirectoryError):
+            raise InvalidPolicyError(f"{storage.join(name)} is a folder; give the file in it") from error
+        raise
     except UnicodeDecodeError as error:
         raise InvalidPolicyError(f"{storage.join(name)} is no UTF-8 text ({error}); save it as UTF-8") from error
 

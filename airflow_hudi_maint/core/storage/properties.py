@@ -223,5 +223,22 @@ def _not_found(storage: Storage) -> TableNotFoundError:
     except FileNotFoundError:
         return TableNotFoundError(f"There is no directory {storage.root}; give the base path of a Hudi table")
     if ".hoodie" not in names:
-        return TableNotFoundError(f"Table {storage.root} has no .hoodie folder; is it a Hudi table?")
+        hint = _what_else(storage, names)
+        return TableNotFoundError(f"Table {storage.root} has no .hoodie folder; {hint or 'is it a Hudi table?'}")
     return TableNotFoundError(f"Table {storage.root} has no hoodie.properties; is it a Hudi table?")
+
+
+def _what_else(storage: Storage, names: Collection[str]) -> str:
+    """What a directory without a ``.hoodie`` folder shows itself to be, with what to give instead; empty if nothing."""
+    if any(name.startswith(".hoodie_partition_metadata") for name in names):
+        return "it is a partition of a Hudi table: give the table's base path, above it"
+    if "hoodie.properties" in names:
+        return "it is the .hoodie folder of a table: give the folder above it"
+    if "_delta_log" in names:
+        return "it is a Delta table, and Hudi tables alone are maintained here"
+    try:
+        below = storage.list("metadata") if "metadata" in names else ()
+    except FileNotFoundError:  # a file of that name
+        below = ()
+    is_iceberg = any(entry.name.endswith(".metadata.json") for entry in below)
+    return "it is an Iceberg table, and Hudi tables alone are maintained here" if is_iceberg else ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
+from airflow_hudi_maint.core.model.units import counted
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestTotals:
@@ -32,8 +34,9 @@ class RequestTotals:
         )
 
     def __str__(self) -> str:
+        verbs = ((self.lists, "listing"), (self.reads, "read"), (self.writes, "write"))
         retries = f", {self.retries} tried again" if self.retries else ""
-        return f"{self.lists} listings, {self.reads} reads, {self.writes} writes{retries}"
+        return ", ".join(counted(count, noun) for count, noun in verbs) + retries
 
 
 @dataclass(slots=True)

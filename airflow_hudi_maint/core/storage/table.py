@@ -189,9 +189,10 @@ class HudiTable:
         return TableView(timeline=timeline, plans=plans, history=history, listings=listings, way=listed.way)
 
     def check_partitions(self, names: Collection[str], *, known: Collection[str]) -> None:
-        """Raise UnknownPartitionError unless each name is one of ``known``."""
+        """Raise UnknownPartitionError unless each name is one of ``known``, which may be those of a narrower view."""
         unknown = sorted(set(names) - set(known))
         if unknown:
+            known = known or self.partition_paths()
             shown = ", ".join(map(repr, unknown[:_NAMES_SHOWN])) + (" …" if len(unknown) > _NAMES_SHOWN else "")
             example = f"; partitions look like {min(known)!r}" if known else "; it has no partition"
             msg = f"Table {self.base_path} has no partition {shown} ({len(unknown)} unknown){example}"
@@ -261,6 +262,14 @@ class TableView:
     def merged_slices(self, partition_path: str) -> tuple[FileSlice, ...]:
         """As :meth:`latest_slices`, but whole where a compaction is pending: what a reader of the table reads."""
         return self.slices(partition_path).merged
+
+    def slices_with_data(self, *, named: Collection[str] | None = None) -> dict[str, tuple[FileSlice, ...]]:
+        """The merged slices of each partition that has any, in path order, and of those that are ``named``.
+
+        The directory of a dropped partition, or one that only a failed write made, stays until the cleaner passes.
+        """
+        found = {path: self.merged_slices(path) for path in self.partition_paths}
+        return {path: slices for path, slices in found.items() if slices or path in (named or ())}
 
     def orphans(self, partition_path: str) -> tuple[OrphanFile, ...]:
         """Files that are no part of the table and of no write in progress, by name: what no cleaner ever takes.

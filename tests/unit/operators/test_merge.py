@@ -60,7 +60,7 @@ def test_each_directory_is_merged_for_itself(landing: Path) -> None:
 def test_a_second_run_skips_and_hands_on_why(landing: Path) -> None:
     merging(landing).execute(context())
     ran = context()
-    with pytest.raises(AirflowSkipException, match="Nothing was merged"):
+    with pytest.raises(AirflowSkipException, match="Nothing to merge"):
         merging(landing).execute(ran)
     assert ran["ti"].pushed["return_value"]["outcome"] == "nothing-to-do"
 
@@ -85,6 +85,23 @@ def test_a_chunk_that_is_run_again_changes_nothing(landing: Path) -> None:
     with pytest.raises(AirflowSkipException):
         merging(landing, plan_path=plan["plan_path"], chunk=plan["chunks"][0]).execute(context())
     assert rows(landing) == before
+
+
+def test_all_chunks_of_a_plan_are_undone_at_once(landing: Path) -> None:
+    """Each of them was a run of its own, in the directory that it merged; a second undo finds nothing."""
+    before = {day: [one.name for one in visible(landing, day)] for day in DAYS}
+    plan = merging(landing, plan_only=True, directories_per_chunk=1).execute(context())
+    for chunk in plan["chunks"]:
+        merging(landing, plan_path=plan, chunk=chunk).execute(context())
+    undo = UndoMergeOperator(task_id="undo", directory=str(landing), plan_path=plan)
+    result = undo.execute(context())
+    assert (result["action"], result["outcome"], result["message"][:13]) == ("undo", "done", "Undid 3 runs ")
+    assert {day: [one.name for one in visible(landing, day)] for day in DAYS} == before
+    with pytest.raises(AirflowFailException, match=r"Nothing of .* is in a trash"):
+        undo.execute(context())
+    both = UndoMergeOperator(task_id="undo", directory=str(landing), plan_path=plan, run="x")
+    with pytest.raises(AirflowFailException, match="both given"):
+        both.execute(context())
 
 
 def test_undo_puts_the_inputs_back(landing: Path) -> None:

@@ -14,8 +14,7 @@ import pytest
 from pyarrow import orc
 
 from airflow_hudi_maint.core.errors import (
-    DocumentNotFoundError,
-    InvalidSettingError,
+    DirectoryNotFoundError,
     SchemaConflictError,
     UnreadableFileError,
     UnsupportedTableError,
@@ -238,7 +237,7 @@ def test_a_transactional_hive_table_is_refused(root: Path) -> None:
 
 
 def test_a_directory_that_is_not_there_is_said_by_name(root: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=f"{root} does not exist"):
+    with pytest.raises(DirectoryNotFoundError, match=f"There is no directory {root}; give the path"):
         merge(open_merge_workspace(str(root)))
 
 
@@ -270,6 +269,8 @@ def test_a_damaged_file_is_named_or_left_where_it_is(root: Path) -> None:
 
     assert [b"{}\n{}\n", b'{"a": '] == list(seen(root).values())
     assert ("b.json",) == report.groups[0].skipped
+    (warning,) = report.warnings
+    assert "Left where they were, since they cannot be merged: b.json; the log says why" == warning
 
 
 def test_an_error_ends_the_run_and_its_report_says_what_was_done(root: Path) -> None:
@@ -293,50 +294,6 @@ def test_schemas_that_cannot_be_joined_are_refused_with_both_files(root: Path) -
         merge(workspace)
     assert "no safe promotion" in merge(workspace, MergeSettings(on_unreadable="skip")).warnings[0]
     assert 3 == len(seen(root))
-
-
-def test_a_run_without_anything_to_do_writes_its_plan_alone(root: Path) -> None:
-    workspace = fill(root, {"a.csv": b"1\n", "sub/b.csv": b"1\n"})
-    report = merge(workspace)
-
-    assert Outcome.NOTHING_TO_DO == report.outcome
-    assert ["plans"] == names(root / STATE)
-
-
-def test_a_dry_run_writes_a_plan_and_a_report_alone(root: Path) -> None:
-    workspace = fill(root, {"a.csv": b"1\n", "b.csv": b"2\n"})
-    before = seen(root)
-    report = merge(workspace, dry_run=True)
-
-    assert before == seen(root)
-    assert ["plans", "reports"] == sorted(names(root / STATE))
-    assert (Outcome.DRY_RUN, "Dry run: 2 files would become 1; nothing was changed") == (report.outcome, report.message)
-
-
-def test_a_plan_belongs_to_its_directory_and_has_its_own_settings(root: Path, tmp_path: Path) -> None:
-    workspace = fill(root, {"a.csv": b"1\n", "b.csv": b"2\n"})
-    path = plan_merge(workspace, now=NOW, settings=SETTINGS).path
-    other = fill(tmp_path / "other", {"a.csv": b"1\n"})
-    with pytest.raises(InvalidSettingError, match="settings were given beside a plan"):
-        merge_small_files(workspace, now=NOW, settings=SETTINGS, plan_path=path)
-    with pytest.raises(DocumentNotFoundError):
-        read_merge_plan(other, path)
-    copied = tmp_path / "other" / STATE / "plans"
-    copied.mkdir(parents=True)
-    (copied / "p.json").write_bytes(Path(path).read_bytes())
-    with pytest.raises(InvalidSettingError, match=f"is a plan for {root}, not for {tmp_path}/other"):
-        read_merge_plan(other, str(copied / "p.json"))
-
-
-def test_plans_and_reports_may_lie_elsewhere(root: Path, tmp_path: Path) -> None:
-    fill(root, {"a.csv": b"1\n", "b.csv": b"2\n"})
-    with pytest.raises(InvalidSettingError, match="among its files"):
-        open_merge_workspace(str(root), documents_location=str(root / "docs"))
-    workspace = open_merge_workspace(str(root), documents_location=str(tmp_path / "docs"))
-    report = merge(workspace)
-
-    assert report.plan_path.startswith(f"{tmp_path}/docs/lake-")
-    assert {"plans", "reports"}.isdisjoint(names(root / STATE))
 
 
 def test_limits_leave_the_rest_to_the_next_run(root: Path) -> None:

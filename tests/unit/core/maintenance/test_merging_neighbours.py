@@ -11,8 +11,14 @@ from typing import Any
 
 import pytest
 
-from airflow_hudi_maint.core.errors import PendingActionError, UnsupportedTableError, VerificationError
-from airflow_hudi_maint.core.maintenance import Chunk, chunks_of, merge_chunk, read_merge_plan
+from airflow_hudi_maint.core.errors import (
+    DocumentNotFoundError,
+    GuardTrippedError,
+    PendingActionError,
+    UnsupportedTableError,
+    VerificationError,
+)
+from airflow_hudi_maint.core.maintenance import Chunk, chunks_of, merge_chunk, read_merge_plan, undo_plan
 from airflow_hudi_maint.core.maintenance.merge_planning import plan_merge
 from airflow_hudi_maint.core.maintenance.merge_workspace import MergeWorkspace, open_merge_workspace
 from airflow_hudi_maint.core.maintenance.merging import current_files, merge_small_files, undo_merge
@@ -85,6 +91,10 @@ def test_a_part_that_is_untouched_by_a_dead_run_on_the_tree_is_merged(root: Path
 
 def _run_chunks(workspace: MergeWorkspace, *, now: Any = NOW, settings: Any = SETTINGS) -> list[Any]:
     path = plan_merge(workspace, now=now, settings=settings).path
+    return _carry_out(workspace, path, now=now)
+
+
+def _carry_out(workspace: MergeWorkspace, path: str, *, now: Any = NOW) -> list[Any]:
     chunks = chunks_of(read_merge_plan(workspace, path), directories_per_chunk=1)
     return [one for chunk in chunks for one in merge_chunk(workspace, plan_path=path, chunk=chunk, now=now)]
 
@@ -197,8 +207,8 @@ def test_an_input_that_goes_while_it_is_read_is_a_warning(root: Path, monkeypatc
     read = Storage.read_bytes
 
     def vanishing(storage: Storage, path: str) -> bytes:
-        if path == "day=1/b.csv":
-            (root / path).unlink(missing_ok=True)
+        if path == "day=1/a.csv":
+            (root / "day=1/b.csv").unlink(missing_ok=True)
         return read(storage, path)
 
     monkeypatch.setattr(Storage, "read_bytes", vanishing)
@@ -246,3 +256,61 @@ def test_planning_leaves_the_collector_of_python_as_it_was(root: Path) -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_an_undo_in_the_wrong_place_says_where_there_is_one(root: Path) -> None:
+    """A DAG merges each directory as a run of its own; a run by hand is of the directory that was named."""
+    workspace = fill(root, {f"day={day}/{name}.csv": b"1\n" for day in range(5) for name in "ab"})
+    merge(_part(root))
+    merge(_part(root, "day=3"))
+    with pytest.raises(DocumentNotFoundError, match=r"merges to undo on .*lake/day=1, .*lake/day=3$"):
+        undo_merge(workspace, now=NOW)
+    merge(workspace)
+    with pytest.raises(DocumentNotFoundError, match=r"merges to undo on .*/lake$"):
+        undo_merge(_part(root, "day=4"), now=NOW)
+
+
+def test_the_last_of_two_runs_in_one_second_is_undone_first(root: Path) -> None:
+    workspace = fill(root, {"a.csv": b"1\n", "b.csv": b"2\n"})
+    now = NOW.replace(microsecond=0)
+    runs = []
+    for number in range(5):
+        fill(root, {f"{number}/a.json": b"{}\n", f"{number}/b.json": b"{}\n"})
+        runs.append(merge(workspace, now=now + timedelta(microseconds=number * 100)).run)
+
+    undone = [undo_merge(workspace, now=now).report.run for _ in runs]
+    assert undone == runs[::-1]
+
+
+def test_what_of_a_plan_cannot_be_undone_holds_up_nothing_else(root: Path) -> None:
+    """Another run on the same directory is none of the plan's, and stays."""
+    workspace = fill(root, {f"day={day}/{name}.csv": b"1\n" for day in range(3) for name in "ab"})
+    fill(root, {"a.csv": b"1\n", "b.csv": b"2\n"})
+    before = seen(root)
+    path = plan_merge(workspace, now=NOW, settings=SETTINGS).path
+    _carry_out(workspace, path)
+    fill(root, {"day=0/a.json": b"{}\n", "day=0/b.json": b"{}\n"})
+    merge(_part(root, "day=0"))
+    (merged,) = (root / "day=1").glob("*merged*")
+    merged.write_bytes(merged.read_bytes() + b"9\n")
+
+    undone = undo_plan(workspace, plan_path=path, now=NOW)
+    assert [next(undone).report.root for _ in range(3)] == [str(root), f"{root}/day=0", f"{root}/day=2"]
+    with pytest.raises(GuardTrippedError, match=f"day=1/{merged.name} was changed since"):
+        next(undone)
+    assert {one: data for one, data in seen(root).items() if one in before} == {
+        one: data for one, data in before.items() if not one.startswith("day=1")
+    }
+    assert ["json"] == [one.partition(".")[2] for one in names(root / "day=0") if "merged" in one]
+
+
+def test_a_plan_is_undone_that_was_carried_out_by_one_run(root: Path) -> None:
+    workspace = fill(root, {f"day={day}/{name}.csv": b"1\n" for day in range(3) for name in "ab"})
+    before = seen(root)
+    path = plan_merge(workspace, now=NOW, settings=SETTINGS).path
+    merge_small_files(workspace, now=NOW, plan_path=path)
+
+    assert len([*undo_plan(workspace, plan_path=path, now=NOW)]) == 1
+    assert before == seen(root)
+    with pytest.raises(DocumentNotFoundError, match=r"Nothing of .* is in a trash"):
+        next(undo_plan(workspace, plan_path=path, now=NOW))

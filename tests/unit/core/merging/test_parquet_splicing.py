@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_hudi_maint.core.errors import UnreadableFileError
-from airflow_hudi_maint.core.merging import parquet_splicing
-from airflow_hudi_maint.core.merging.parquet_pages import PageRules, plain_pages
+from airflow_hudi_maint.core.merging import parquet_shortcuts
+from airflow_hudi_maint.core.merging.parquet_pages import PageReader, PageRules
 from airflow_hudi_maint.core.merging.parquet_splicing import Splice
 from tests.unit.core.merging.parquet_files import concatenated, merged, written
 
@@ -36,16 +36,17 @@ def files_of(column: Callable[[int], pa.Array], *, nullable: bool = True) -> lis
 def merged_by_pages(folder: Path, names: Sequence[str], *, columns: int) -> pa.Table:
     """Merge, where so many columns have to be joined by their pages; 0 for none."""
     seen: list[int] = []
-    joined = Splice.joined
+    encoded = Splice.encoded
 
-    def spied(splice: Splice, encoded: Any) -> Any:
+    def spied(splice: Splice, tables: Any) -> Any:
+        found = encoded(splice, tables)
         seen.append(len(splice.columns))
-        return joined(splice, encoded)
+        return found
 
-    with patch.object(Splice, "joined", spied):
+    with patch.object(Splice, "encoded", spied):
         table, result = merged(folder, names, method="re-encode")
     assert result.method == "re-encode"
-    assert seen == ([columns] if columns else [])
+    assert [one for one in seen if one] == ([columns] if columns else [])
     return table
 
 
@@ -160,7 +161,7 @@ def test_any_one_byte_that_is_damaged_gives_the_same_as_decoding_it(
     data = bytearray(path.read_bytes())
     data[at % len(data)] = value
     path.write_bytes(data)
-    with patch.object(parquet_splicing, "_FEWEST_GROUPS", 1_000):
+    with patch.object(parquet_shortcuts, "_FEWEST_GROUPS", 1_000):
         decoded = _outcome(folder, names)
     assert _outcome(folder, names) == decoded
 
@@ -176,4 +177,4 @@ def _outcome(folder: Path, names: Sequence[str]) -> pa.Table | str:
 @given(data=st.binary(max_size=400), optional=st.booleans(), codec=st.sampled_from(["none", "snappy"]))
 def test_bytes_that_are_no_pages_are_told_apart_and_never_raise(data: bytes, *, optional: bool, codec: str) -> None:
     rules = PageRules(physical_type=2, is_optional=optional, codec=codec)
-    assert plain_pages(data, rules=rules, rows=10, nulls=0) is None
+    assert PageReader(rules).plain_pages(data, start=0, end=len(data), rows=10, nulls=0) is None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import os
+import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from airflow_hudi_maint.core.errors import SchemaConflictError, UnreadableFileError, VerificationError
-from airflow_hudi_maint.core.merging import text, verification
+from airflow_hudi_maint.core.merging import text_joining
 from airflow_hudi_maint.core.merging.text import MergedText, merge_text
 from airflow_hudi_maint.core.merging.text_codecs import decoded, encoded
 from airflow_hudi_maint.core.merging.text_scan import TextRules
@@ -149,8 +151,7 @@ def test_lz4_frames_and_hadoops_blocks_are_both_read(tmp_path: Path) -> None:
 
 
 def test_a_file_larger_than_is_held_whole_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "WHOLE_BYTES", 10)
-    monkeypatch.setattr(verification, "WHOLE_BYTES", 10)
+    monkeypatch.setattr(text_joining, "WHOLE_BYTES", 10)
     files = [b"id,n\n" + b'%d,"a""\nb"\n' % number * 700_000 for number in range(2)]
     found = joined(tmp_path, *files, rules=HEADED)
 
@@ -223,7 +224,7 @@ def test_what_is_given_need_not_be_told(tmp_path: Path, rules: TextRules, data: 
 
 def test_escapes_are_told_apart_across_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A piece may end between a backslash and what it escapes."""
-    monkeypatch.setattr(text, "WHOLE_BYTES", 1)
+    monkeypatch.setattr(text_joining, "WHOLE_BYTES", 1)
     rules = TextRules(format=FileFormat.CSV, escape="\\")
     data = b'"' + b"x" * ((4 << 20) - 2) + b'\\""\n'
 
@@ -242,19 +243,64 @@ def test_a_file_that_grew_since_it_was_planned_is_refused(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("wrong", [b"1\n3\n", b"1\n2", b"1\n2\n\n", b"2\n1\n", b""])
 def test_a_byte_that_is_not_that_of_an_input_is_found(tmp_path: Path, wrong: bytes) -> None:
-    """On a disk by the bytes themselves, compressed by their digest: of what was read, not of what was written."""
-    for extension, codec in ((".csv", Codec.NONE), (".csv.gz", Codec.GZIP)):
-        folder = tmp_path / extension[1:]
-        folder.mkdir()
-        packed = (b"".join(encoded([one], codec=codec, head=b"")) for one in (b"1\n", b"2\n"))
-        found = joined(folder, *packed, extension=extension)
-        (folder / "out.staged").write_bytes(b"".join(encoded([wrong], codec=codec, head=b"")))
+    """By a digest of what was read, not of what was written."""
+    packed = (b"".join(encoded([one], codec=Codec.GZIP, head=b"")) for one in (b"1\n", b"2\n"))
+    found = joined(tmp_path, *packed, extension=".csv.gz")
+    (tmp_path / "out.staged").write_bytes(b"".join(encoded([wrong], codec=Codec.GZIP, head=b"")))
 
-        assert (codec is Codec.NONE) == (found.merged.digest is None)
-        with pytest.raises(
-            VerificationError, match=r"holds other bytes than its inputs|has \d bytes, and should have 4"
-        ):
-            verify_text(found.storage, "out.staged", merged=found.merged, codec=codec)
+    with pytest.raises(VerificationError, match="holds other bytes than its inputs"):
+        verify_text(found.storage, "out.staged", merged=found.merged, codec=Codec.GZIP)
+
+
+def test_what_was_compared_as_it_was_written_is_asked_for_its_size(tmp_path: Path) -> None:
+    """The bytes themselves are compared by CheckedOutput, whose own tests damage them."""
+    found = joined(tmp_path, b"1\n", b"2\n")
+    (tmp_path / "out.staged").write_bytes(b"1\n2")
+
+    assert found.merged.digest is None
+    with pytest.raises(VerificationError, match="has 3 bytes, and should have 4; nothing was moved"):
+        verify_text(found.storage, "out.staged", merged=found.merged, codec=Codec.NONE)
+
+
+def test_a_disk_that_damages_a_row_fails_the_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda number, data: real(number, bytes(data).replace(b"2,y", b"2,z")))
+
+    with pytest.raises(VerificationError, match="holds other bytes than were written to it"):
+        joined(tmp_path, b"1,x\n", b"2,y\n", b"3,z\n")
+
+
+@pytest.mark.parametrize("behind", [False, True], ids=["in one thread", "in two threads"])
+@pytest.mark.parametrize("kind", ["headed", "plain", "json"])
+def test_many_files_of_many_sizes_are_joined_in_their_order(tmp_path: Path, *, kind: str, behind: bool) -> None:
+    """Small ones together, some larger than what is written at once, some that need a closer look."""
+    chance = random.Random(kind)  # noqa: S311 the same each time
+    extension, header = (".json" if kind == "json" else ".csv"), (b"id,n\n" if kind == "headed" else b"")
+    row = b'{"id": %d}\n' if kind == "json" else b'%d,"a\n"\n'
+    odd = (b"", b" \n") if kind == "json" else (b"", header + b"7,\\\n", BOM + header + b"8,z\r\n", header)
+    files = [
+        chance.choice((header + (row % number) * chance.choice((1, 99, 9000, 90_000)), *odd)) for number in range(60)
+    ]
+    files = [
+        one.removesuffix(b"\n") if chance.random() < 0.1 and len(one) > 9 else one for one in [header + row % 0, *files]
+    ]
+    for number, data in enumerate(files):
+        (tmp_path / f"{number:03}{extension}").write_bytes(data)
+    names = [(f"{number:03}{extension}", len(data)) for number, data in enumerate(files)]
+    file_kind = kind_of(f"a{extension}")
+    assert file_kind is not None
+    storage = Storage.open(str(tmp_path))
+    rules = {"headed": HEADED, "plain": CSV, "json": JSON}[kind]
+    merged = merge_text(storage, inputs=names, output="out", kind=file_kind, rules=rules, writes_behind=behind)
+
+    expected = b""
+    for data in files:
+        rest = data.removeprefix(BOM)
+        rest = rest.removeprefix(header) if expected else rest
+        ends = b"\n" if expected and rest and not expected.endswith(b"\n") else b""
+        expected += ends + rest
+    assert expected == storage.read_bytes("out")
+    assert (len(expected), len(expected), len(files)) == (merged.bytes, merged.plain_bytes, merged.copied)
 
 
 @pytest.mark.parametrize(

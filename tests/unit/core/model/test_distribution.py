@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_hudi_maint.core.model.distribution import Quantiles, Skew, quantile
+from airflow_hudi_maint.core.model.distribution import Quantiles, Skew, largest, quantile
 
 SIZES = st.lists(st.integers(0, 10**12), min_size=1, max_size=60)
 
@@ -34,7 +34,18 @@ def test_top_shares_are_of_the_largest() -> None:
     skew = Skew.of([1] * 99 + [99])
     assert skew is not None
     assert (skew.top_1_percent, skew.top_5_percent) == (0.5, round(103 / 198, 6))
-    assert str(skew) == "Gini 0.49, the largest 1 % of partitions hold 50% of the bytes"
+    assert skew.describe(partitions=100) == "Gini 0.49, the largest partition holds 50 % of the bytes"
+
+
+def test_a_per_cent_of_a_few_partitions_is_said_as_what_it_is() -> None:
+    """One of four partitions is a quarter of them, and no per cent."""
+    said = [largest(count, percent=1) for count in (1, 4, 150, 5000)]
+    assert said == [
+        "the largest partition holds",
+        "the largest partition holds",
+        "the 2 largest partitions hold",
+        "the largest 1 % of partitions hold",
+    ]
 
 
 @given(values=SIZES.filter(any))

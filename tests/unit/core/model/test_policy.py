@@ -61,7 +61,7 @@ def test_a_default_without_fields_covers_the_table() -> None:
         ({DEFAULT_FIELDS_KEY: "a"}, DEFAULT_FIELDS_KEY),
         ({DEFAULT_POLICY_KEY: "KEEP_ALL", DEFAULT_VALUE_KEY: "3"}, "KEEP_ALL"),
         ({DEFAULT_POLICY_KEY: "KEEP_BY_TIME", DEFAULT_VALUE_KEY: "1.5"}, "1.5"),
-        ({DEFAULT_POLICY_KEY: "KEEP_BY_TIME", DEFAULT_VALUE_KEY: "0"}, "at least 1 days"),
+        ({DEFAULT_POLICY_KEY: "KEEP_BY_TIME", DEFAULT_VALUE_KEY: "0"}, "at least 1 (days)"),
         ({DEFAULT_POLICY_KEY: "KEEP_BY_TIME", DEFAULT_VALUE_KEY: "9" * 5000}, "more than 18 digits"),
         ({**RFC_65, DEFAULT_FIELDS_KEY: ","}, "is no list of field names"),
         ({**RFC_65, DEFAULT_FIELDS_KEY: "a,a"}, "names the field 'a' twice"),

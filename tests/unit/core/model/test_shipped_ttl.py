@@ -58,7 +58,7 @@ def test_settings_that_ask_for_nothing_are_none(settings: dict[str, str]) -> Non
     [
         ({INLINE_KEY: "true"}, f"{INLINE_KEY}=true asks for expiry, but {DAYS_KEY} is not set"),
         ({TYPE_KEY: "KEEP_BY_TIME", DAYS_KEY: "-1"}, "nothing would ever expire"),
-        ({DAYS_KEY: "0"}, "expected at least 1 days"),
+        ({DAYS_KEY: "0"}, "expected at least 1 (days)"),
         ({DAYS_KEY: "a month"}, "'a month' is no whole number"),
         ({DAYS_KEY: "3", TYPE_KEY: "KEEP_BY_COUNT"}, "KEEP_BY_COUNT is none of Hudi's own strategies"),
         ({DAYS_KEY: "3", CLASS_KEY: "com.example.Mine"}, "com.example.Mine is none"),

@@ -109,7 +109,7 @@ def test_weights_are_shares_of_the_inserts() -> None:
     predicted = predict_inserts(files(file_slice("a", 700)), inserts=120, settings=TINY, average=TEN)
     assert predicted.weights == (0.25, 0.75)
     assert predicted.to_json()["inserts"] == 120
-    assert "1 grow, 1 new" in predicted.describe()
+    assert "1 grows, 1 new" in predicted.describe()
 
 
 @pytest.mark.parametrize(

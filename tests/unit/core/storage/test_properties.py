@@ -162,6 +162,24 @@ def test_file_that_comes_back_between_two_looks_is_found(storage: Storage, monke
     assert load_properties(storage)["hoodie.table.name"] == "trips"
 
 
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        (".hoodie_partition_metadata", "it is a partition of a Hudi table: give the table's base path, above it"),
+        ("hoodie.properties", "it is the .hoodie folder of a table: give the folder above it"),
+        ("_delta_log/00000000000000000000.json", "it is a Delta table, and Hudi tables alone are maintained here"),
+        ("metadata/v1.metadata.json", "it is an Iceberg table, and Hudi tables alone are maintained here"),
+        ("metadata", r"is it a Hudi table\?"),
+        ("metadata/notes.txt", r"is it a Hudi table\?"),
+    ],
+)
+def test_what_is_there_instead_of_a_table_is_said(tmp_path: Path, file: str, said: str) -> None:
+    storage = Storage.open(str(tmp_path))
+    storage.write_atomic(file, b"")
+    with pytest.raises(TableNotFoundError, match=rf"has no \.hoodie folder; {said}"):
+        load_properties(storage)
+
+
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     """No directory, a directory without .hoodie, and one without the file are told apart."""
     storage = Storage.open(str(tmp_path / "trips"))

@@ -29,7 +29,7 @@ def test_only_touched_partitions_are_listed_again() -> None:
     second = gather_statistics(table, now=NOW, previous=first)
     assert table.storage.requests.lists - before == 1 + 2
     assert second.partitions == full(builder).partitions
-    assert (second.gathered, second.reason) == ("incremental", f"1 instants since {at(1)} touched 2 partitions")
+    assert (second.gathered, second.reason) == ("incremental", f"1 instant since {at(1)} touched 2 partitions")
 
 
 def test_nothing_new_lists_no_partition() -> None:
@@ -77,7 +77,7 @@ def test_commit_of_a_clock_that_is_behind_is_caught(base_path: str, version: int
     builder.commit(at(4), {TWO: [("f2-0", 21)]}, completion=completion)
     second = since(builder, TableStatistics.from_json(first.to_json(), name="s.json"))
     assert (second.reason, dates(second)) == (
-        f"1 instants since {at(6)} touched 1 partitions",
+        f"1 instant since {at(6)} touched 1 partition",
         {ONE: at(6), TWO: at(4)},
     )
     assert since(builder, second).reason == f"nothing new since {at(6)}"
@@ -128,7 +128,7 @@ def test_rollback_of_a_commit_in_flight_lists_its_partitions(base_path: str, ver
     builder.archive(at(2))
     builder.rollback(at(3), of=at(2), partitions=[TWO])
     second = since(builder, first)
-    assert (second.gathered, second.reason) == ("incremental", f"1 instants since {at(1)} touched 1 partitions")
+    assert (second.gathered, second.reason) == ("incremental", f"1 instant since {at(1)} touched 1 partition")
 
 
 def test_rollback_of_a_complete_commit_needs_a_full_gather(base_path: str, version: int) -> None:
@@ -251,7 +251,7 @@ def test_instant_that_is_active_and_archived_counts_once(base_path: str, version
     Archiver(builder=builder).archive(at(1), at(2))
     for name, data in active.items():
         builder.put(f"{builder.timeline_folder}/{name}", data)
-    assert since(builder, first).reason == f"1 instants since {at(1)} touched 1 partitions"
+    assert since(builder, first).reason == f"1 instant since {at(1)} touched 1 partition"
 
 
 def test_savepointed_commit_does_not_reach_back(base_path: str, version: int) -> None:

@@ -99,7 +99,7 @@ def test_clean_that_is_archived_before_its_commits_needs_no_full_gather(base_pat
     first = full(builder)
     Archiver(builder=builder).archive(at(2))
     builder.commit(at(3), {TWO: [("f2-0", 20)]})
-    assert f"1 instants since {at(2)} touched 1 partitions" == since(builder, first).reason
+    assert f"1 instant since {at(2)} touched 1 partition" == since(builder, first).reason
 
 
 def test_log_file_that_archived_rollbacks_made_longer_is_measured_again(base_path: str) -> None:
@@ -112,7 +112,7 @@ def test_log_file_that_archived_rollbacks_made_longer_is_measured_again(base_pat
     for second, of in ((12, 11), (14, 13), (16, 15)):
         builder.rollback(at(second), of=at(of), partitions=[ONE] if of == 11 else [])
     Archiver(builder=builder).archive(at(12))
-    assert f"3 instants since {at(2)}, 1 of them archived, touched 1 partitions" == since(builder, first).reason
+    assert f"3 instants since {at(2)}, 1 of them archived, touched 1 partition" == since(builder, first).reason
 
 
 @pytest.mark.parametrize("action", ["compaction", "logcompaction"])
