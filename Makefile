@@ -3,7 +3,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
 PY := .venv/bin/python
 SPARK_LAST := tests/behaviour/test_engines.py tests/spark/test_cluster_engine.py tests/spark/test_killed_expiry.py \
-	tests/spark/test_s3.py
+	tests/spark/test_s3.py tests/spark/test_undo.py
 CODE := airflow_hudi_maint benchmarks dags demo scripts tests
 
 .DEFAULT_GOAL := help
@@ -23,7 +23,7 @@ test: setup lint ## Run every check and test, with Spark, Hudi and Airflow
 	@# Two cores: most of Spark's tests, which are the longest, run beside all others and then beside the rest of them.
 	@mkdir -p build; \
 	$(PY) -m pytest -m spark --durations=15 $(SPARK_LAST:%=--ignore=%) > build/spark-tests.log 2>&1 & spark=$$!; \
-	$(PY) -m pytest -m "not spark"; rest=$$?; \
+	$(PY) -m pytest -m "not spark" --durations=15; rest=$$?; \
 	$(PY) -m pytest -m spark --durations=15 $(SPARK_LAST); last=$$?; \
 	wait $$spark; code=$$?; \
 	cat build/spark-tests.log; \
@@ -45,7 +45,7 @@ format: setup ## Format the code and mend what ruff can mend
 bench: setup ## Measure against the limits in benchmarks/README.md
 	@$(PY) benchmarks/run.py
 
-proof: setup ## Run the long proofs, about half an hour: every way of a kill, 50 commits beside clustering, S3
+proof: setup ## Run the long proofs, about half an hour: every way of a kill, 50 commits beside clustering, S3, deferral, YARN
 	@$(PY) -m pytest -m proof tests/spark
 
 golden: setup ## Make the golden tables of tests/golden again with real Hudi

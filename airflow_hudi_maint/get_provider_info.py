@@ -122,6 +122,9 @@ def _engine_fields() -> dict[str, Any]:
             "Spark connection", _OPTIONAL_TEXT, "Id of the connection of type spark, for the engine spark_submit."
         ),
         "livy_conn_id": _field("Livy connection", _OPTIONAL_TEXT, "Id of the connection of type livy."),
+        "livy_auth_type": _field(
+            "Livy authentication", _OPTIONAL_TEXT, "Import path of a class of requests; empty for login and password."
+        ),
         "spark_home": _field("SPARK_HOME", _OPTIONAL_TEXT, "Installation of Spark; empty for that of pyspark."),
         "rest_url": _field(
             "REST address", _OPTIONAL_TEXT, "Of the master's REST server or of YARN's resource manager (cluster mode)."

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 ROOT = Path(__file__).resolve().parent.parent
-EXTRAS = ("spark", "s3", "demo", "test", "lint")
+EXTRAS = ("spark", "s3", "livy", "demo", "test", "lint")
 HEARTBEAT_SECONDS = 15.0
 STAMP_VERSION = 2
 

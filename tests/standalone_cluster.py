@@ -46,7 +46,7 @@ class StandaloneSpark:
 @contextmanager
 def running_standalone_spark(folder: Path, *, workers: int = 2) -> Iterator[StandaloneSpark]:
     """Start a master and workers with a core and a gigabyte each; end them with everything that they started."""
-    ports = _free_ports(3 + workers)
+    ports = free_ports(3 + workers)
     master_port, rest_port, ui_port, *worker_ports = ports
     cluster = StandaloneSpark(
         master=f"spark://127.0.0.1:{master_port}",
@@ -118,7 +118,8 @@ def _wait(cluster: StandaloneSpark, *, workers: int) -> None:
         time.sleep(0.3)
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine that nobody listens on at the moment."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [one.getsockname()[1] for one in sockets]
     for one in sockets:

@@ -5,7 +5,6 @@ Every function names the argument in its error, and raises InvalidSettingError o
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -187,6 +186,8 @@ def as_result_field(name: str, value: object, *, field: str) -> object:
 
 def check_names(name: str, given: Iterable[str], *, known: Iterable[str]) -> None:
     """Raise InvalidSettingError for the first name that is not known, with the names that come near it."""
+    import difflib
+
     expected = sorted(known)
     for one in sorted(set(given) - set(expected)):
         near = difflib.get_close_matches(one, expected, n=3)

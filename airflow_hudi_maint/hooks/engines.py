@@ -74,7 +74,7 @@ def livy_engine(
     from airflow_hudi_maint.core.engines.cluster_settings import ClusterSettings, JarsBy
     from airflow_hudi_maint.core.engines.java import find_java
     from airflow_hudi_maint.core.engines.pyspark_install import find_pyspark
-    from airflow_hudi_maint.core.engines.rest_client import RestClient
+    from airflow_hudi_maint.hooks.livy import livy_rest
 
     bundle = settings.bundle or DEFAULT_BUNDLE
     shared = _shared(settings, storage_options=storage_options)
@@ -87,15 +87,12 @@ def livy_engine(
         keeps_secrets=False,
         **_given({name: shared[name] for name in names}),
     )
-    client = RestClient(
-        root=connection.root,
-        what="Livy",
-        user=connection.user,
-        password=connection.password,
-        headers=connection.headers,
-    )
     return livy.livy_engine(
-        livy.LivyRest(rest=client), bundle=bundle, exchange=exchange, settings=made.of, code_url=settings.code_url
+        livy.LivyRest(rest=livy_rest(connection, auth_type=settings.livy_auth_type)),
+        bundle=bundle,
+        exchange=exchange,
+        settings=made.of,
+        code_url=settings.code_url,
     )
 
 

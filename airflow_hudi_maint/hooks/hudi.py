@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import amask_secret, mask_secret
 
 from airflow_hudi_maint.core.errors import HudiMaintError, InvalidSettingError
-from airflow_hudi_maint.core.model.secrets import secrets_in
-from airflow_hudi_maint.hooks import engines
 from airflow_hudi_maint.hooks.arguments import as_exact_text
-from airflow_hudi_maint.hooks.cluster_connection import LivyConnection, SparkConnection
-from airflow_hudi_maint.hooks.settings import HudiConnectionSettings
-from airflow_hudi_maint.hooks.storage_connection import StorageConnection, merged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from airflow.sdk import Connection
 
     from airflow_hudi_maint.core.engines.base import Engine
     from airflow_hudi_maint.core.engines.cluster import JobExchange
     from airflow_hudi_maint.core.maintenance import MergeWorkspace, Workspace
+    from airflow_hudi_maint.hooks.cluster_connection import LivyConnection, SparkConnection
+    from airflow_hudi_maint.hooks.settings import HudiConnectionSettings
+    from airflow_hudi_maint.hooks.storage_connection import StorageConnection
 
+    class _OfConnection(Protocol):
+        """What is read from a connection."""
 
-_ClusterKind = type[SparkConnection] | type[LivyConnection]
+        @classmethod
+        def of(cls, connection: Connection) -> Self: ...
+
+        def secrets(self) -> Iterable[str]: ...
+
+    _Read = TypeVar("_Read", bound=_OfConnection)
 
 
 class HudiHook(BaseHook):
@@ -54,90 +59,56 @@ class HudiHook(BaseHook):
     @cached_property
     def settings(self) -> HudiConnectionSettings:
         """What the connection says; read once. Its credentials are masked in logs from then on."""
+        from airflow_hudi_maint.hooks.settings import HudiConnectionSettings
+
         if self.hudi_conn_id is None:
             return HudiConnectionSettings()
-        try:
-            connection = self.get_connection(self.hudi_conn_id)
-        except AirflowNotFoundException:
-            raise self._no_connection() from None
-        return self._settings_of(connection)
-
-    async def aconnect(self) -> None:
-        """Read the connection without blocking an event loop; what the hook does afterwards asks Airflow nothing."""
-        if self.hudi_conn_id is None:
-            return
-        try:
-            connection = await self.aget_connection(self.hudi_conn_id)
-        except AirflowNotFoundException:
-            raise self._no_connection() from None
-        settings = HudiConnectionSettings.from_connection(connection)
-        for secret in settings.secrets():
-            await amask_secret(secret)
-        self.__dict__["settings"] = settings
-        await self._aconnect_storage(settings)
-        await self._aconnect_cluster(settings)
-
-    async def _aconnect_storage(self, settings: HudiConnectionSettings) -> None:
-        if settings.storage_conn_id is None:
-            return
-        try:
-            connection = await self.aget_connection(settings.storage_conn_id)
-        except AirflowNotFoundException:
-            raise self._no_storage_connection() from None
-        storage = StorageConnection.of(connection)
-        for secret in secrets_in(storage.options):
-            await amask_secret(secret)
-        self.__dict__["storage_connection"] = storage
-
-    async def _aconnect_cluster(self, settings: HudiConnectionSettings) -> None:
-        kinds: tuple[tuple[str, str | None, _ClusterKind], ...] = (
-            ("spark", settings.spark_conn_id, SparkConnection),
-            ("livy", settings.livy_conn_id, LivyConnection),
-        )
-        for kind, name, cls in kinds:
-            if name is None:
-                continue
-            try:
-                connection = cls.of(await self.aget_connection(name))
-            except AirflowNotFoundException:
-                raise self._no_cluster_connection(name, of=f"{kind}_conn_id") from None
-            headers = connection.headers if isinstance(connection, LivyConnection) else {}
-            for secret in filter(None, (connection.password, *secrets_in(headers))):
-                await amask_secret(secret)
-            self.__dict__[f"{kind}_connection"] = connection
+        return self._read(HudiConnectionSettings, self.hudi_conn_id)
 
     @cached_property
     def storage_connection(self) -> StorageConnection | None:
         """The connection that ``storage_conn_id`` names, read once and masked; None when it names none."""
-        if self.settings.storage_conn_id is None:
-            return None
-        try:
-            connection = self.get_connection(self.settings.storage_conn_id)
-        except AirflowNotFoundException:
-            raise self._no_storage_connection() from None
-        storage = StorageConnection.of(connection)
-        for secret in secrets_in(storage.options):
-            mask_secret(secret)
-        return storage
+        from airflow_hudi_maint.hooks.storage_connection import StorageConnection
+
+        name = self.settings.storage_conn_id
+        return None if name is None else self._read(StorageConnection, name, field="storage_conn_id")
 
     @cached_property
     def spark_connection(self) -> SparkConnection | None:
         """The connection of type ``spark`` that ``spark_conn_id`` names; None when it names none."""
+        from airflow_hudi_maint.hooks.cluster_connection import SparkConnection
+
         name = self.settings.spark_conn_id
-        return None if name is None else self._spark_of(self._cluster_connection(name, of="spark_conn_id"))
+        return None if name is None else self._read(SparkConnection, name, field="spark_conn_id")
 
     @cached_property
     def livy_connection(self) -> LivyConnection:
         """The connection of type ``livy`` that ``livy_conn_id`` names."""
-        name = self.settings.livy_conn_id or ""
-        connection = LivyConnection.of(self._cluster_connection(name, of="livy_conn_id"))
-        for secret in filter(None, (connection.password, *secrets_in(connection.headers))):
-            mask_secret(secret)
-        return connection
+        from airflow_hudi_maint.hooks.cluster_connection import LivyConnection
+
+        return self._read(LivyConnection, self.settings.livy_conn_id or "", field="livy_conn_id")
+
+    async def aconnect(self) -> None:
+        """Read the connections without blocking an event loop; what the hook does afterwards asks Airflow nothing."""
+        from airflow_hudi_maint.hooks.cluster_connection import LivyConnection, SparkConnection
+        from airflow_hudi_maint.hooks.settings import HudiConnectionSettings
+        from airflow_hudi_maint.hooks.storage_connection import StorageConnection
+
+        if self.hudi_conn_id is None:
+            return
+        self.settings = settings = await self._aread(HudiConnectionSettings, self.hudi_conn_id)
+        if name := settings.storage_conn_id:
+            self.storage_connection = await self._aread(StorageConnection, name, field="storage_conn_id")
+        if name := settings.spark_conn_id:
+            self.spark_connection = await self._aread(SparkConnection, name, field="spark_conn_id")
+        if name := settings.livy_conn_id:
+            self.livy_connection = await self._aread(LivyConnection, name, field="livy_conn_id")
 
     @property
     def storage_options(self) -> Mapping[str, object]:
         """What fsspec is given: options of the storage's connection, and over them those of the field itself."""
+        from airflow_hudi_maint.hooks.storage_connection import merged
+
         storage = self.storage_connection
         if storage is None:
             return self.settings.storage_options
@@ -191,6 +162,8 @@ class HudiHook(BaseHook):
         return self._engine(storage_options=workspace.storage_options, exchange=lambda: exchange)
 
     def _engine(self, *, storage_options: Mapping[str, object], exchange: Callable[[], JobExchange]) -> Engine:
+        from airflow_hudi_maint.hooks import engines
+
         settings, options = self.settings, storage_options
         if settings.engine == "spark_submit":
             return engines.spark_submit_engine(
@@ -220,43 +193,38 @@ class HudiHook(BaseHook):
             f"{len(timeline.completed)} completed instants, {len(timeline.pending)} pending, last {last}"
         )
 
-    def _settings_of(self, connection: Connection) -> HudiConnectionSettings:
-        settings = HudiConnectionSettings.from_connection(connection)
-        for secret in settings.secrets():
-            mask_secret(secret)
-        return settings
-
-    def _spark_of(self, connection: Connection) -> SparkConnection:
-        spark = SparkConnection.of(connection)
-        if spark.password:
-            mask_secret(spark.password)
-        return spark
-
-    def _cluster_connection(self, name: str, *, of: str) -> Connection:
+    def _read(self, kind: type[_Read], name: str, *, field: str | None = None) -> _Read:
+        """Read a connection, and have its secrets masked; ``field`` is the setting that names it."""
         try:
-            return self.get_connection(name)
+            read = kind.of(self.get_connection(name))
         except AirflowNotFoundException:
-            raise self._no_cluster_connection(name, of=of) from None
+            raise self._missing(name, field=field) from None
+        for secret in read.secrets():
+            mask_secret(secret)
+        return read
 
-    def _no_cluster_connection(self, name: str, *, of: str) -> InvalidSettingError:
+    async def _aread(self, kind: type[_Read], name: str, *, field: str | None = None) -> _Read:
+        """The same, without blocking an event loop."""
+        try:
+            read = kind.of(await self.aget_connection(name))
+        except AirflowNotFoundException:
+            raise self._missing(name, field=field) from None
+        for secret in read.secrets():
+            await amask_secret(secret)
+        return read
+
+    def _missing(self, name: str, *, field: str | None) -> InvalidSettingError:
+        if field is None:
+            return InvalidSettingError(
+                f"There is no connection {name!r}: make one of type 'hudi', "
+                "or give hudi_conn_id=None and a base_path to work without one"
+            )
         return InvalidSettingError(
-            f"There is no connection {name!r}, which {of} of connection {self.hudi_conn_id!r} names for the cluster: "
-            f"make it, or correct {of}"
+            f"There is no connection {name!r}, which {field} of connection {self.hudi_conn_id!r} names: "
+            f"make it, or correct {field}"
         )
 
     def _where_to_give_one(self) -> str:
         if self.hudi_conn_id is None:
             return "give base_path, since there is no connection to take it from"
         return f"give base_path, or set Base path (host) in connection {self.hudi_conn_id!r}"
-
-    def _no_storage_connection(self) -> InvalidSettingError:
-        return InvalidSettingError(
-            f"There is no connection {self.settings.storage_conn_id!r}, which storage_conn_id of connection "
-            f"{self.hudi_conn_id!r} names for the storage: make it, or correct storage_conn_id"
-        )
-
-    def _no_connection(self) -> InvalidSettingError:
-        return InvalidSettingError(
-            f"There is no connection {self.hudi_conn_id!r}: make one of type 'hudi', "
-            "or give hudi_conn_id=None and a base_path to work without one"
-        )

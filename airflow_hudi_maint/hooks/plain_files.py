@@ -22,13 +22,13 @@ from airflow_hudi_maint.hooks.arguments import (
     check_names,
     is_unset,
 )
-from airflow_hudi_maint.hooks.storage_connection import Options, StorageConnection, merged
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
 
     from airflow_hudi_maint.core.maintenance import MergeWorkspace
     from airflow_hudi_maint.core.model.merge_settings import MergeSettings
+    from airflow_hudi_maint.hooks.storage_connection import Options
 
 _NUMBERS = (
     "target_file_bytes", "small_file_bytes", "min_input_files", "max_groups", "max_bytes", "trash_days",
@@ -116,6 +116,8 @@ async def aplain_storage_options(directory: object, *, storage_conn_id: object, 
 
 
 def _options(directory: object, *, connection: Connection | None, storage_options: object) -> Options:
+    from airflow_hudi_maint.hooks.storage_connection import StorageConnection, merged
+
     options = dict(as_object("storage_options", storage_options))
     if connection is None:
         return options

@@ -82,7 +82,8 @@ def drop_settings(*, savepoint: object, on_changed: object, approval: object, pl
 
 
 def _approval(value: object, *, plan_path: str | None) -> str | None:
-    if is_unset(value):
+    # JSON of an approval that nobody gave is the word null: taken for "not asked for", it would drop all the same.
+    if value is None or (isinstance(value, str) and as_exact_text("approval", value) is None):
         return None
     given = as_object("approval", value)
     if given.get("approved") is not True:

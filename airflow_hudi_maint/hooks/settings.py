@@ -44,6 +44,7 @@ class HudiConnectionSettings:
     engine: str = "local"
     spark_conn_id: str | None = None
     livy_conn_id: str | None = None
+    livy_auth_type: str | None = None
     spark_home: str | None = None
     rest_url: str | None = None
     ui_url: str | None = None
@@ -61,7 +62,7 @@ class HudiConnectionSettings:
     write_options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def from_connection(cls, connection: Connection) -> HudiConnectionSettings:
+    def of(cls, connection: Connection) -> HudiConnectionSettings:
         """Read a connection.
 
         Raises InvalidSettingError for a connection of another type, a field of Airflow's that means nothing here,
@@ -139,6 +140,7 @@ def _checked(given: Mapping[str, object], *, where: str) -> dict[str, Any]:
 _OF_ENGINE = {
     "spark_conn_id": ("spark_submit",),
     "livy_conn_id": ("livy",),
+    "livy_auth_type": ("livy",),
     "spark_home": ("spark_submit",),
     "rest_url": ("spark_submit",),
     "ui_url": ("spark_submit",),

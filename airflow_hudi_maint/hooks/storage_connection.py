@@ -7,11 +7,12 @@ code (assuming a role, asking a secret manager) is refused, and never left out w
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
+from airflow_hudi_maint.core.model.secrets import secrets_in
 from airflow_hudi_maint.hooks.arguments import as_bool, as_object, is_unset
 
 if TYPE_CHECKING:
@@ -51,6 +52,10 @@ class StorageConnection:
         schemes, read = _KINDS[kind]
         given = _Fields(name=name, connection=connection, extra=_extra(connection, name=name))
         return cls(name=name, schemes=schemes, options=read(given))
+
+    def secrets(self) -> Iterator[str]:
+        """The texts that must not show in logs."""
+        return secrets_in(self.options)
 
     def check_serves(self, *urls: str | None) -> None:
         """Raise InvalidSettingError unless one of the URLs is of a scheme that this connection serves."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
-from airflow_hudi_maint.core.planning.cleaning import CleanerSettings
 from airflow_hudi_maint.hooks.arguments import as_exact_text, as_instants, as_result_field
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
+    from airflow_hudi_maint.core.planning.cleaning import CleanerSettings
     from airflow_hudi_maint.core.storage.table import HudiTable
 
 
@@ -22,7 +22,7 @@ class UndoQuestion:
     drop: str | None
     margin_commits: int
     margin: timedelta
-    cleaner: CleanerSettings = field(default_factory=CleanerSettings)
+    cleaner: CleanerSettings
 
 
 def as_drop(value: object) -> str | None:

@@ -1,8 +1,8 @@
 """How a job on a cluster gets its request and gives its report, when no local file is shared with the caller.
 
-The request comes in the environment, or lies as ``request.json`` in a folder of the table's storage; progress and
-report go to that folder, by Hadoop's file systems. ``claim.json`` there names the job that may run now: see
-:meth:`Delivery.open`.
+The request comes in the environment, in a file that the cluster puts beside the driver, or lies as ``request.json`` in
+a folder of the table's storage; progress and report go to that folder, by Hadoop's file systems. ``claim.json`` there
+names the job that may run now: see :meth:`Delivery.open`.
 Standard library only, Python 3.9.
 """
 
@@ -15,6 +15,7 @@ import os
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 PAYLOAD_VERSION = 1
 PAYLOAD_VARIABLE = "AIRFLOW_HUDI_MAINT_SECRET_JOB_"
 ARGUMENT = "delivery="
+FILE_ARGUMENT = "delivery-file="
 PROGRESS_SECONDS = 10.0
 EXIT_SECONDS = 10.0
 
@@ -58,6 +60,8 @@ def _from_argument() -> dict[str, Any] | None:
     arguments = sys.argv[1:]
     if len(arguments) == 1 and arguments[0].startswith(ARGUMENT):
         return _unpacked(arguments[0][len(ARGUMENT) :])
+    if len(arguments) == 1 and arguments[0].startswith(FILE_ARGUMENT):
+        return _unpacked(Path(arguments[0][len(FILE_ARGUMENT) :]).read_text(encoding="ascii"))
     return None
 
 
@@ -101,6 +105,7 @@ class Delivery:
         request = self._request if self._request is not None else self._read("request.json")
         if request is None:
             raise RuntimeError(f"There is no request.json in {self._folder}")
+        threading.Thread(target=self._end_when_replaced, name="claim", daemon=True).start()
         return request
 
     def write(self, name: str, *, document: Mapping[str, Any]) -> None:
@@ -140,6 +145,27 @@ class Delivery:
             os._exit(1)
 
         threading.Thread(target=loop, name="driver guard", daemon=True).start()
+
+    def _end_when_replaced(self) -> None:
+        """End this driver at once when another job has its claim: two must not work on one table.
+
+        A cluster's manager may forget an application that runs, as one that was started anew does, for a while.
+        """
+        while True:
+            time.sleep(self.progress_seconds)
+            try:
+                claim = self._read("claim.json")
+            except Exception:  # noqa: BLE001, S112 - storage hiccups, or Spark is stopping: what counts is what is read.
+                continue
+            if claim is not None and claim.get("claim") != self._claim:
+                break
+        self._fs = None  # The folder is the other job's.
+        try:
+            # By the JVM, which copies what Python prints to the log a moment later, and is not there any more then.
+            self._jvm.java.lang.System.err.println("This job was given up for lost, another took its place: stopping")
+            self._jvm.java.lang.Runtime.getRuntime().halt(1)
+        finally:
+            os._exit(1)
 
     def _read(self, name: str) -> dict[str, Any] | None:
         path = self._jvm.org.apache.hadoop.fs.Path(f"{self._folder}/{name}")

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 PLAN_KEY = "hudi_maint_plan"
 """Key of the path of the plan that the job works on."""
 
+WAIT_KEY = "hudi_maint_wait"
+"""Key of the id of the job that the task is deferred over. A try that still finds it was not resumed, but run anew."""
+
 
 class HudiJobOperator(JobKeepingOperator, HudiTableOperator):
     """Run a step that may start a Spark job.
@@ -93,6 +96,8 @@ class HudiJobOperator(JobKeepingOperator, HudiTableOperator):
         :param deferred: The job's handle, the plan that it works on, and when it is too late.
         """
         self._resumed = dict(deferred)
+        self._store = context.get("task_state_store")
+        self._forget(WAIT_KEY)
         self.log.info("%s", event.get("message"))
         self._waits_here = event.get("blind") is True
         if event.get("status") == "timeout":
@@ -128,6 +133,7 @@ class HudiJobOperator(JobKeepingOperator, HudiTableOperator):
             timeout_seconds=self._timeout_seconds(),
             defer=self._is_deferrable(),
             resumed=self._resumed is not None,
+            given_up=previous is not None and self._resumed is None and self._recall(WAIT_KEY) == previous.job_id,
         )
         return self._control
 
@@ -167,6 +173,7 @@ class HudiJobOperator(JobKeepingOperator, HudiTableOperator):
         same = self._resumed is not None and self._resumed.get("job") == handle.to_json()
         deadline = before if same else (None if limit is None else time.time() + limit)
         job = dict[str, Any](handle.to_json())
+        self._remember(WAIT_KEY, handle.job_id)
         self.log.info("Deferred while job %s runs", handle.job_id)
         self.defer(
             trigger=HudiJobTrigger(

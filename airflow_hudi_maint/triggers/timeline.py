@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from abc import abstractmethod
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from airflow_hudi_maint.hooks.timeline import (
     read_activity,
 )
 from airflow_hudi_maint.hooks.undo_window import UndoQuestion, closing_window
+from airflow_hudi_maint.triggers.settling import settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -69,6 +71,12 @@ class LookTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Yield one event, of status ``found`` with a ``result`` or ``error`` with ``terminal`` and ``message``."""
+        started = time.monotonic()
+        event = await self._outcome()
+        await settle(started=started)
+        yield event
+
+    async def _outcome(self) -> TriggerEvent:
         hook = HudiHook(self.hudi_conn_id, base_path=self.base_path)
         failures = 0
         while True:
@@ -79,18 +87,15 @@ class LookTrigger(BaseTrigger):
                 self.log.info("Waiting for the table: %s", error)
                 result = None
             except TerminalError as error:
-                yield _error(error, terminal=True)
-                return
+                return _error(error, terminal=True)
             except (TransientError, FileNotFoundError) as error:  # an instant's file may be archived while it is read
                 failures += 1
                 if failures > self.max_failures:
-                    yield _error(error, terminal=False)
-                    return
+                    return _error(error, terminal=False)
                 self.log.warning("Look %d of %d failed: %s", failures, self.max_failures, error)
                 result = None
             if result is not None:
-                yield _event(status="found", result=result)
-                return
+                return _event(status="found", result=result)
             await asyncio.sleep(self.poll_interval)
 
     @abstractmethod

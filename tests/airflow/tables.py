@@ -61,8 +61,12 @@ class TableBuilder:
         takes: timedelta = timedelta(seconds=1),
         operation: str = "INSERT",
         action: str = "commit",
+        replaced: Mapping[str, Sequence[str]] | None = None,
     ) -> str:
-        """Complete a commit that writes base files of these sizes, by partition path; return its instant."""
+        """Complete a commit that writes base files of these sizes, by partition path; return its instant.
+
+        ``replaced`` are the file groups that a replace commit takes away, by partition path.
+        """
         instant = instant_text(at)
         stats = {
             path: [self._base_file(path, instant, n, size) for n, size in enumerate(sizes)]
@@ -74,7 +78,7 @@ class TableBuilder:
             "extraMetadata": {"schema": SCHEMA},
         }
         if action == "replacecommit":
-            metadata["partitionToReplaceFileIds"] = {path: [] for path in files}
+            metadata["partitionToReplaceFileIds"] = replaced or {path: [] for path in files}
         for state in (
             f"{instant}.{action}.requested",
             f"{instant}.{action}.inflight" if action != "commit" else f"{instant}.inflight",

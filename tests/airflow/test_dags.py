@@ -247,6 +247,11 @@ def test_a_failed_step_fails_the_run_and_is_reported(
         "done": "upstream_failed",
     }
     assert str(run.state) == "failed"
+    written = result(run, "report")
+    page = Path(written["report_path"]).read_text()
+    for said in (written["summary"], page):
+        assert "Failed: expire_partitions; 5 steps after it did not run." in said
+    assert "Nothing had to be done" not in page
 
 
 def test_how_the_group_drops_is_a_setting() -> None:

@@ -57,6 +57,7 @@ def test_every_module_of_the_glue_is_named() -> None:
         "operators.job_keeping",
         "hooks.cluster_connection",
         "hooks.engines",
+        "hooks.livy",
         "hooks.timeline",
         "hooks.outlets",
         "hooks.metrics",
@@ -70,6 +71,7 @@ def test_every_module_of_the_glue_is_named() -> None:
         "hooks.policy_settings",
         "hooks.undo_window",
         "hooks.storage_connection",
+        "triggers.settling",
     }
     for kind in ("operators", "sensors", "triggers", "hooks"):
         files = {path.stem for path in (ROOT / "airflow_hudi_maint" / kind).glob("*.py")} - shared

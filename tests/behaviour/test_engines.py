@@ -6,62 +6,30 @@ The jobs are tiny and know no Hudi; how Hudi's own run on a cluster is seen in `
 from __future__ import annotations
 
 import json
-import shutil
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from airflow_hudi_maint.core.engines.base import Engine, run_job, submit_job, watch_job
-from airflow_hudi_maint.core.engines.bundle import DEFAULT_BUNDLE, resolve_bundle
-from airflow_hudi_maint.core.engines.java import find_java
-from airflow_hudi_maint.core.engines.job_code import JOBS
 from airflow_hudi_maint.core.engines.local import LocalSparkEngine
-from airflow_hudi_maint.core.engines.pyspark_install import find_pyspark
 from airflow_hudi_maint.core.engines.spark_submit import SparkSubmitEngine
 from airflow_hudi_maint.core.errors import EngineKilledError
-from airflow_hudi_maint.core.model.job import JobHandle, JobKind, JobRequest, JobStatus
-from airflow_hudi_maint.core.storage.job_exchange import StorageExchange
+from airflow_hudi_maint.core.model.job import JobHandle, JobStatus
+from tests.jobs_place import SECRET, JobsPlace, eventually, written_place
 from tests.standalone_cluster import StandaloneSpark, running_standalone_spark
 
 pytestmark = pytest.mark.spark
 
-SECRET = "hush-hush-hush"  # noqa: S105
 ENGINES = ("local", "client", "cluster")
-
-SCRIPT = """
-import os, time
-from session import main
-
-def job(spark, request):
-    wanted = request.arguments
-    if wanted.get("fail"):
-        raise ValueError("as it was asked to")
-    numbers = spark.range(100).repartition(2)
-    found = numbers.count()
-    time.sleep(wanted.get("seconds", 0))
-    conf = spark._jsc.hadoopConfiguration()
-    return [{"count": found, "name": spark.sparkContext.appName, "secret": conf.get("fs.s3a.secret.key"),
-             "option": request.write_options.get("hoodie.write.lock.token"),
-             "zone": spark._jvm.java.util.TimeZone.getDefault().getID()}]
-
-if __name__ == "__main__":
-    main("delete_partitions", job=job)
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class Place(JobsPlace):
     """An engine of each kind, for jobs on one table."""
 
     cluster: StandaloneSpark
-    base_path: Path
-    jobs_dir: Path
-    bundle: Path
 
     def engine(self, kind: str, **more: Any) -> Engine:
         given: dict[str, Any] = {
@@ -83,18 +51,8 @@ class Place:
             deploy_mode=kind,  # type: ignore[arg-type]
             rest_url=self.cluster.rest_url,
             ui_url=self.cluster.ui_url,
-            exchange=lambda: StorageExchange.open(str(self.base_path)),
+            exchange=self.exchange,
             **given,
-        )
-
-    def request(self, name: str, **arguments: Any) -> JobRequest:
-        return JobRequest(
-            kind=JobKind.DELETE_PARTITIONS,
-            base_path=str(self.base_path),
-            table_name="trips",
-            write_options={"hoodie.write.lock.token": SECRET},
-            arguments=arguments,
-            name=name,
         )
 
 
@@ -106,22 +64,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneSpar
 
 @pytest.fixture(scope="module")
 def place(cluster: StandaloneSpark, tmp_path_factory: pytest.TempPathFactory) -> Place:
-    root = tmp_path_factory.mktemp("lake")
-    jobs = root / "jobs"
-    shutil.copytree(JOBS, jobs, ignore=shutil.ignore_patterns("__pycache__"))
-    (jobs / "delete_partitions.py").write_text(SCRIPT, encoding="utf-8")
-    (root / "trips" / ".hoodie").mkdir(parents=True)
-    bundle = resolve_bundle(DEFAULT_BUNDLE, java=find_java(), pyspark=find_pyspark(sys.executable))
-    return Place(cluster=cluster, base_path=root / "trips", jobs_dir=jobs, bundle=bundle)
-
-
-def eventually(condition: Callable[[], bool], *, seconds: float = 60.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.2)
-    return True
+    return Place(cluster=cluster, **written_place(tmp_path_factory.mktemp("lake")))
 
 
 @pytest.mark.parametrize("kind", ENGINES)

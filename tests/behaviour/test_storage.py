@@ -173,7 +173,7 @@ def test_requests_are_counted(storage: Storage) -> None:
     between = storage.requests.totals - before
     reads = 1 if storage.is_local else 2
     assert (3, reads, 1, 0) == (between.lists, between.reads, between.writes, between.retries)
-    assert f"3 listings, {reads} reads, 1 writes" == str(between)
+    assert f"3 listings, {reads} {'read' if reads == 1 else 'reads'}, 1 write" == str(between)
 
 
 def test_two_roots_do_not_meet(place: Place) -> None:

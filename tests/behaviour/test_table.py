@@ -132,7 +132,7 @@ def test_the_log_line_counts_this_gather_alone(builder: TableBuilder, place: Pla
     assert 2 == len(lines)
     # Timeline, root and partitions; documents before and after.
     assert f"{1 + 1 + len(DAYS) + 2} listings" in lines[0]
-    assert "3 listings, 1 reads, 1 writes" in lines[1]
+    assert "3 listings, 1 read, 1 write" in lines[1]
 
 
 def test_a_folder_that_vanishes_while_it_is_listed_is_left_out(builder: TableBuilder) -> None:

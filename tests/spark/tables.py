@@ -40,13 +40,14 @@ def rows(commit: int, *, day: str, value: float = 1.0) -> list[list[Any]]:
     return [[f"{day}-{commit}-{number}", day, value, commit] for number in range(ROWS_A_COMMIT)]
 
 
-def make_table(writer: HudiWriter, path: Path, *, table_type: str = "COPY_ON_WRITE") -> dict[str, int]:
-    """Write the table; returns its rows by partition path."""
+def make_table(writer: HudiWriter, path: Path, *, table_type: str = "COPY_ON_WRITE", **options: str) -> dict[str, int]:
+    """Write the table, with more options if given; returns its rows by partition path."""
     for commit in range(COMMITS):
         writer.insert(
             path,
             [row for day in DAYS for row in rows(commit, day=day)],
             hoodie__datasource__write__table__type=table_type,
+            **options,
         )
     return {f"day={day}": COMMITS * ROWS_A_COMMIT for day in DAYS}
 

@@ -98,7 +98,7 @@ def _expire(table: RegionTable) -> Maintained:
     params=[
         (6, "COPY_ON_WRITE", "hive"),
         (6, "MERGE_ON_READ", "plain"),
-        (8, "COPY_ON_WRITE", "plain", "indexed"),
+        (8, "COPY_ON_WRITE", "plain"),
         (9, "COPY_ON_WRITE", "plain", "indexed"),
         (9, "MERGE_ON_READ", "hive", "indexed"),
     ],

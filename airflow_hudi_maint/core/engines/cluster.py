@@ -8,10 +8,12 @@ starts late does no harm beside the one that was submitted after it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -20,13 +22,15 @@ from airflow_hudi_maint.core.engines.base import KILL_SECONDS, LOG_LINES
 from airflow_hudi_maint.core.engines.job_code import JOBS, START_SCRIPT, CodeAddress, JobCode, packed_jobs
 from airflow_hudi_maint.core.engines.spark_settings import spark_path
 from airflow_hudi_maint.core.engines.waiting import wait_until
-from airflow_hudi_maint.core.errors import EngineKilledError, HudiMaintError, InvalidSettingError
+from airflow_hudi_maint.core.errors import EngineKilledError, HudiMaintError, InvalidSettingError, PendingActionError
 from airflow_hudi_maint.core.model.document import JsonMapping
 from airflow_hudi_maint.core.model.job import JobHandle, JobProgress, JobReport, JobRequest, JobStatus
 
 CLAIM, SUBMISSION, REPORT, PROGRESS = "claim.json", "submission.json", "report.json", "progress.json"
 _FILES = (REPORT, PROGRESS, SUBMISSION)
 _VERSION = 1
+_NAME_LENGTH = 160
+"""With what is added, well within the 255 bytes that file systems take for a name."""
 
 
 class JobExchange(Protocol):
@@ -117,9 +121,10 @@ class ClusterEngine:
 
         Raises:
             EngineError: The cluster is down or refuses the application; nothing was submitted.
+            PendingActionError: Another try was submitted at the same moment, and this one made way for it.
             InvalidSettingError: A setting of the cluster is wrong, or Spark cannot read the base path.
         """
-        name = re.sub(r"[^A-Za-z0-9_.+-]+", "-", request.application_name)
+        name = _clean_name(request.application_name)
         request = replace(request, base_path=spark_path(request.base_path), name=name)
         exchange, folder = self.exchange(), _folder(request)
         live = self._live(exchange, folder, application_name=request.application_name)
@@ -132,7 +137,7 @@ class ClusterEngine:
             live = self.manager.find(request.application_name)
         if live is None:
             live = self.manager.submit(self._submission(request, exchange, folder=folder, claim=claim))
-            exchange.write(f"{folder}/{SUBMISSION}", _json({"version": _VERSION, "id": live}))
+            self._note(exchange, folder, claim=claim, job_id=live)
         return JobHandle(engine=self.name, job_id=f"{live} {folder}")
 
     def status(self, handle: JobHandle) -> JobStatus:
@@ -156,10 +161,10 @@ class ClusterEngine:
 
     def progress(self, handle: JobHandle) -> JobProgress | None:
         """Return what the job last wrote about Spark's stages."""
-        document = self._document(handle, PROGRESS)
         try:
+            document = self._document(handle, PROGRESS)
             return None if document is None else JobProgress.from_json(document)
-        except HudiMaintError:  # It is only shown: a strange one is no progress.
+        except (HudiMaintError, OSError):  # It is only shown: a strange one, or one that is out of reach, is none.
             return None
 
     def report(self, handle: JobHandle) -> JobReport | None:
@@ -198,6 +203,19 @@ class ClusterEngine:
         exchange = self.exchange()
         for name in _FILES:
             exchange.delete(f"{job[1]}/{name}")
+
+    def _note(self, exchange: JobExchange, folder: str, *, claim: str, job_id: str) -> None:
+        """Note the id, and end a job that would be of no use: one that can leave no report, or has no claim any more.
+
+        Two tries of one task may submit at once. The later claim counts; the other job's folder is not its own.
+        """
+        try:
+            _check_claim(exchange, folder, claim=claim)
+            exchange.write(f"{folder}/{SUBMISSION}", _json({"version": _VERSION, "id": job_id}))
+        except BaseException:
+            with suppress(HudiMaintError):
+                self.manager.kill(job_id)
+            raise
 
     def _running(self, job_id: str, folder: str) -> str | None:
         """Return by which id a job that runs can be ended: its own, or its application's where that is forgotten."""
@@ -258,12 +276,28 @@ class ClusterEngine:
         return (job_id, folder) if job_id and re.fullmatch(r"[\w.+-]+/\w+", folder) else None
 
 
+def _clean_name(name: str) -> str:
+    """Return a name that each manager and each storage takes as it is; what had to be changed ends in a digest."""
+    clean = re.sub(r"[^A-Za-z0-9_.+-]+", "-", name)[:_NAME_LENGTH]
+    if clean == name and not name.startswith("."):
+        return name
+    return f"job-{clean.lstrip('.')}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+
+
 def _folder(request: JobRequest) -> str:
     return f"{request.application_name}/{request.kind.value}"
 
 
 def _application_name(folder: str) -> str:
     return folder.partition("/")[0]
+
+
+def _check_claim(exchange: JobExchange, folder: str, *, claim: str) -> None:
+    if (_read_json(exchange, f"{folder}/{CLAIM}") or {}).get("claim") != claim:
+        raise PendingActionError(
+            f"Another try of {_application_name(folder)} was submitted at the same moment, and this one made way for "
+            "it. Try again: the other one's job is attached to then"
+        )
 
 
 def _json(document: Mapping[str, object]) -> bytes:

@@ -75,7 +75,7 @@ class ClusterSettings:
                 settings.pop(name, None)
         self._add_jars(settings, request.base_path)
         if self.time_zone:
-            _append(settings, _JAVA_OPTIONS, f"-Duser.timezone={self.time_zone}", separator=" ")
+            append(settings, _JAVA_OPTIONS, f"-Duser.timezone={self.time_zone}", separator=" ")
         secret = {name for name, value in settings.items() if any(secrets_in({name: value}))}
         return (
             {name: value for name, value in settings.items() if name not in secret},
@@ -104,11 +104,11 @@ class ClusterSettings:
         if self.jars_by is JarsBy.RESOLVING:
             coordinates = [one for one in here if parse_coordinate(one)]
             on_nodes += [one for one in here if one not in coordinates]
-            _append(settings, "spark.jars.packages", *coordinates, separator=",")
+            append(settings, "spark.jars.packages", *coordinates, separator=",")
             here = []
-        _append(settings, "spark.jars", *there, separator=",")
+        append(settings, "spark.jars", *there, separator=",")
         for name in (CLASS_PATH, _EXECUTOR_CLASS_PATH):
-            _append(settings, name, *on_nodes, separator=":")
+            append(settings, name, *on_nodes, separator=":")
         if here:
             self._add_own_jars(settings, path, here=here)
 
@@ -125,13 +125,13 @@ class ClusterSettings:
             repositories=self.repositories,
         )
         if self.jars_by is JarsBy.UPLOAD:
-            _append(settings, "spark.jars", *map(str, jars), separator=",")
+            append(settings, "spark.jars", *map(str, jars), separator=",")
         names = [jar.name if self.jars_by is JarsBy.UPLOAD else str(jar) for jar in jars]
         for name in (CLASS_PATH, _EXECUTOR_CLASS_PATH):
-            _append(settings, name, *names, separator=":")
+            append(settings, name, *names, separator=":")
 
 
-def _append(settings: dict[str, str], name: str, *values: str, separator: str) -> None:
+def append(settings: dict[str, str], name: str, *values: str, separator: str) -> None:
     """Put values before what a setting that is a list has already."""
     parts = dict.fromkeys((*values, *filter(None, settings.get(name, "").split(separator))))
     if parts:

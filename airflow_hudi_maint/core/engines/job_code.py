@@ -83,13 +83,18 @@ def packed_core(package: Path = _PACKAGE) -> bytes:
     return data.getvalue()
 
 
+def packed_payload(payload: Mapping[str, object]) -> str:
+    """Return a payload as a short text."""
+    return base64.b64encode(gzip.compress(json.dumps(payload).encode(), mtime=0)).decode("ascii")
+
+
 def payload_variables(payload: Mapping[str, object]) -> dict[str, str]:
     """Return a payload as variables of the driver's environment, where only its own user reads it.
 
     Raises:
         InvalidSettingError: It is too long for an environment: some 20,000 partitions with long names.
     """
-    text = base64.b64encode(gzip.compress(json.dumps(payload).encode(), mtime=0)).decode("ascii")
+    text = packed_payload(payload)
     parts = [text[at : at + _VARIABLE_CHARACTERS] for at in range(0, len(text), _VARIABLE_CHARACTERS)]
     if len(parts) > _MOST_VARIABLES:
         raise InvalidSettingError(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from airflow_hudi_maint.core.engines.cluster import ClusterEngine
-from airflow_hudi_maint.core.engines.rest_client import RestClient, quoted
+from airflow_hudi_maint.core.engines.rest_client import quoted
 from airflow_hudi_maint.core.errors import EngineError, InvalidSettingError
 from airflow_hudi_maint.core.model.job import JobStatus
 from airflow_hudi_maint.core.model.secrets import secrets_in
@@ -44,8 +44,25 @@ _NUMBERS = ("driverCores", "executorCores", "numExecutors")
 _PAGE = 100
 
 
+class Rest(Protocol):
+    """A server that is asked for JSON: with this package's own client, or with what an Airflow provider has for it."""
+
+    @property
+    def root(self) -> str:
+        """The address, for messages."""
+        ...
+
+    def get(self, path: str) -> Mapping[str, object] | None:
+        """Return the object at a path; None where there is none of this name."""
+        ...
+
+    def send(self, verb: str, path: str, *, body: Mapping[str, object] | None = None) -> Mapping[str, object] | None:
+        """Ask for a change, which is never made twice; None where there is nothing of this name."""
+        ...
+
+
 class LivyClient(Protocol):
-    """What is asked of Livy; the hook of Airflow's Livy provider can be one as well as plain REST."""
+    """What is asked of Livy."""
 
     def create(self, batch: Mapping[str, object]) -> Mapping[str, object]:
         """Create a batch and return it."""
@@ -72,7 +89,7 @@ class LivyClient(Protocol):
 class LivyRest:
     """Livy's own REST API."""
 
-    rest: RestClient
+    rest: Rest
 
     def create(self, batch: Mapping[str, object]) -> Mapping[str, object]:
         """Create a batch; raises EngineError with Livy's words when it is refused."""
@@ -92,6 +109,8 @@ class LivyRest:
             answer = self.rest.get(f"/batches?from={len(found)}&size={_PAGE}") or {}
             page = answer.get("sessions")
             new = [one for one in page if isinstance(one, Mapping)] if isinstance(page, list) else []
+            if found and new[:1] == found[:1]:  # a server that does not know pages would go on for ever
+                return found
             found += new
             if len(new) < _PAGE:
                 return found

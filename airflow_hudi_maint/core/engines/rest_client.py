@@ -5,22 +5,38 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import os
+import re
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from urllib.parse import quote
+from functools import lru_cache
+from typing import IO, TYPE_CHECKING
+from urllib.parse import quote, urlsplit
 
 from airflow_hudi_maint.core.engines.maven import trusted_certificates
 from airflow_hudi_maint.core.errors import EngineError, InvalidSettingError
 
+if TYPE_CHECKING:
+    import ssl
+    from http.client import HTTPMessage
+
 _SILENCE_SECONDS = 10.0
+_ANSWER_SECONDS = 60.0
+_MOST_BYTES = 64 << 20
+_BLOCK = 64 << 10
 _ATTEMPTS = 4
 _PAUSE_SECONDS = 0.5
 _HTTP_UNAUTHORIZED = (401, 403)
+_HTTP_CLIENT_ERROR = 400
 _HTTP_NOT_FOUND = 404
 _HTTP_SERVER_ERROR = 500
+_TRUST_SECONDS = 600.0
+_CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")
+_SAME_AGAIN = (307, 308)
+"""Redirects that ask for the same request at another address, as a resource manager that stands by does."""
 _SAID_CHARACTERS = 500
 
 JsonAnswer = Mapping[str, object]
@@ -28,20 +44,24 @@ JsonAnswer = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestClient:
-    """A manager at a root address; ``what`` names it in messages. Without a user nobody signs in."""
+    """A manager at a root address; ``what`` names it in messages. Without a user nobody signs in.
+
+    ``silence_seconds`` bounds each wait for a piece of an answer, ``answer_seconds`` the answer as a whole.
+    """
 
     root: str
     what: str
     user: str = ""
     password: str = field(default="", repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     attempts: int = _ATTEMPTS
     silence_seconds: float = _SILENCE_SECONDS
+    answer_seconds: float = _ANSWER_SECONDS
 
     def __post_init__(self) -> None:
-        if not self.root.startswith(("http://", "https://")) or "@" in self.root:
+        if "@" in self.root or not _is_address(self.root):
             raise InvalidSettingError(
-                f"The address of {self.what} must begin with http:// or https:// and hold no user, unlike "
+                f"The address of {self.what} must begin with http:// or https:// and a host, and hold no user, unlike "
                 f"{self.root.rpartition('@')[2]!r}"
             )
         object.__setattr__(self, "root", self.root.rstrip("/"))
@@ -76,7 +96,7 @@ class RestClient:
     def _object(self, answer: bytes, path: str) -> JsonAnswer:
         try:
             document = json.loads(answer or b"{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             document = None
         if not isinstance(document, dict):
             raise EngineError(
@@ -90,10 +110,11 @@ class RestClient:
             try:
                 return self._ask_once(verb, path, body=body)
             except urllib.error.HTTPError as error:
-                if error.code == _HTTP_NOT_FOUND:
-                    return None
-                if error.code < _HTTP_SERVER_ERROR or body is not None or attempt == self.attempts:
-                    raise self._refused(error, verb=verb, path=path) from None
+                with error:
+                    if error.code == _HTTP_NOT_FOUND:
+                        return None
+                    if error.code < _HTTP_SERVER_ERROR or body is not None or attempt == self.attempts:
+                        raise self._refused(error, verb=verb, path=path) from None
             except (OSError, http.client.HTTPException) as error:
                 if attempt == self.attempts or (body is not None and not _was_not_received(error)):
                     raise self._silent(error) from None
@@ -109,9 +130,15 @@ class RestClient:
         if self.user:
             token = base64.b64encode(f"{self.user}:{self.password}".encode()).decode("ascii")
             request.add_unredirected_header("Authorization", f"Basic {token}")
-        opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=trusted_certificates()))
+        opener = urllib.request.build_opener(
+            urllib.request.HTTPSHandler(context=_certificates()), _SameRequestElsewhere()
+        )
         with opener.open(request, timeout=self.silence_seconds) as answer:
-            data: bytes = answer.read()
+            data = _read(answer, seconds=self.answer_seconds, most_bytes=_MOST_BYTES + 1)
+            if len(data) > _MOST_BYTES:
+                raise EngineError(f"{self.what} at {self.root} answers with more than {_MOST_BYTES >> 20} MiB")
+            if answer.length:
+                raise http.client.IncompleteRead(data, answer.length)
         return data
 
     def _silent(self, error: Exception) -> EngineError:
@@ -122,18 +149,116 @@ class RestClient:
         )
 
     def _refused(self, error: urllib.error.HTTPError, *, verb: str, path: str) -> EngineError | InvalidSettingError:
-        said = _said(error.read().decode(errors="replace"))
+        said = _said(self._body_of(error))
         if error.code in _HTTP_UNAUTHORIZED:
             return InvalidSettingError(
-                f"{self.what} at {self.root} does not let {self.user or 'an anonymous user'} in (HTTP {error.code}); "
+                f"{self.what} at {self.root} does not let {self.user or 'an anonymous user'} in "
+                f"(HTTP {error.code}{f': {said}' if said else ''}); "
                 "give login and password in its connection. Kerberos is not spoken here"
             )
+        elsewhere = error.headers.get("Location") if error.code < _HTTP_CLIENT_ERROR else None
+        if elsewhere:
+            said = f"it is at {elsewhere.partition('?')[0]}. {said}".strip()
         return EngineError(f"{self.what} at {self.root} refused {verb} {path} (HTTP {error.code}): {said}")
+
+    def _body_of(self, error: urllib.error.HTTPError) -> str:
+        """Return what came with an error; the error counts, so an answer that breaks off is no other one."""
+        answer = error.fp
+        if not isinstance(answer, http.client.HTTPResponse):
+            return ""
+        try:
+            return _read(answer, seconds=self.silence_seconds, most_bytes=_BLOCK).decode(errors="replace")
+        except (OSError, http.client.HTTPException):
+            return ""
+
+
+class _SameRequestElsewhere(urllib.request.HTTPRedirectHandler):
+    """Follows a redirect only as it was meant: Python would make a POST a GET, and does not follow with a PUT."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        """Return the request for the other address; raises the redirect itself where it cannot be followed."""
+        if not req.data:  # Also a button: it sends whoever pressed it on to a page.
+            return super().redirect_request(req, fp, code, msg, headers, newurl)
+        if code not in _SAME_AGAIN:
+            raise urllib.error.HTTPError(req.full_url, code, msg, headers, fp)
+        return urllib.request.Request(  # noqa: S310 - the base class follows to http, https and ftp alone
+            newurl, data=req.data, headers=dict(req.headers), method=req.get_method(), unverifiable=True
+        )
 
 
 def quoted(name: str) -> str:
     """Return a name as one part of a path or a query."""
     return quote(name, safe="")
+
+
+def clients(roots: Sequence[str], *, what: str, user: str = "", password: str = "") -> tuple[RestClient, ...]:
+    """Return a client for each of the servers that stand in for one another.
+
+    Where there are several, each gets one attempt: the next one is better than the same again.
+    """
+    attempts = _ATTEMPTS if len(roots) == 1 else 1
+    return tuple(RestClient(root=one, what=what, user=user, password=password, attempts=attempts) for one in roots)
+
+
+def objects(document: Mapping[str, object], name: str) -> list[Mapping[str, object]]:
+    """Return the objects of a list in an answer; what is there instead of it is none."""
+    found = document.get(name)
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+
+
+def age(job_id: str) -> tuple[int, ...]:
+    """Return what ids of one manager are sorted by, the youngest last: their numbers grow beyond their zeros.
+
+    >>> max(("application_7_9999", "application_7_10000"), key=age)
+    'application_7_10000'
+    """
+    return tuple(int(number) for number in re.findall(r"\d+", job_id))
+
+
+def addresses(text: str) -> tuple[str, ...]:
+    """Return the addresses of a manager and those that stand by for it, which are separated by commas."""
+    return tuple(filter(None, (one.strip() for one in text.split(","))))
+
+
+def _certificates() -> ssl.SSLContext:
+    """Return what is trusted, read anew when other files are named and every few minutes.
+
+    Reading takes a quarter of a second of work, and a job is asked after each second.
+    """
+    named = tuple(os.environ.get(name) for name in _CERTIFICATE_VARIABLES)
+    return _read_certificates(named, int(time.monotonic() // _TRUST_SECONDS))
+
+
+@lru_cache(maxsize=1)
+def _read_certificates(_named: tuple[str | None, ...], _age: int) -> ssl.SSLContext:
+    return trusted_certificates()
+
+
+def _is_address(root: str) -> bool:
+    try:
+        parts = urlsplit(root)
+        _ = parts.port  # raises for one that is no number
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and not any(one.isspace() for one in root)
+
+
+def _read(answer: http.client.HTTPResponse, *, seconds: float, most_bytes: int) -> bytes:
+    """Read an answer to its end, or to this many bytes or more; one that trickles in is given up by TimeoutError."""
+    until, data = time.monotonic() + seconds, bytearray()
+    while len(data) < most_bytes and (block := answer.read1(_BLOCK)):
+        data += block
+        if time.monotonic() > until:
+            raise TimeoutError(f"its answer takes longer than {seconds:.0f} s")
+    return bytes(data)
 
 
 def _was_not_received(error: Exception) -> bool:
@@ -145,7 +270,7 @@ def _said(text: str) -> str:
     """Return the message in an error's body, which each manager has under another name."""
     try:
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text.strip()[:_SAID_CHARACTERS]
     if isinstance(document, dict):
         remote = document.get("RemoteException")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,7 @@ from airflow_hudi_maint.core.engines.job_code import JOBS
 from airflow_hudi_maint.core.engines.local import LocalSparkEngine
 from airflow_hudi_maint.core.engines.local_handle import ENGINE as LOCAL
 from airflow_hudi_maint.core.engines.pyspark_install import PysparkInstallation, find_pyspark, spark_at
-from airflow_hudi_maint.core.engines.rest_client import RestClient
+from airflow_hudi_maint.core.engines.rest_client import addresses, clients
 from airflow_hudi_maint.core.engines.standalone_rest import StandaloneCluster
 from airflow_hudi_maint.core.engines.submit_command import SubmitCommand
 from airflow_hudi_maint.core.engines.yarn_rest import YarnCluster
@@ -34,6 +35,10 @@ DeployMode = Literal["client", "cluster"]
 
 _CONNECT_SECONDS = 5.0
 _MASTER_PORT = 7077
+_YARN = "YARN's resource manager"
+_ENTRY = re.compile(r"\s*([^\s=:#!][^\s=:]*)\s*[=:\s]\s*(.*?)\s*")
+_OWN_SETTINGS = ("spark.master", "spark.app.name", "spark.submit.deployMode")
+"""What the connection says, whatever stands in ``spark-defaults.conf``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +48,8 @@ class SparkSubmitEngine:
     In client mode the driver is a process of this machine: it ends with the process that submitted it, as the local
     engine's does. In cluster mode it goes on by itself; ``spark://`` and ``yarn`` have that here. ``exchange`` opens
     the folder in which such a job and its caller meet. ``rest_url`` is that of a standalone master's REST server or of
-    YARN's resource manager, ``ui_url`` that of the master's web page. ``spark_home`` is an installation of Spark, with
+    YARN's resource manager, ``ui_url`` that of the master's web page; each may be several addresses, separated by
+    commas, of which one is in charge. ``spark_home`` is an installation of Spark, with
     its ``spark-defaults.conf``; None takes that of ``python``. ``code_url`` is where the cluster has ``jobs.zip``.
     """
 
@@ -155,7 +161,11 @@ class SparkSubmitEngine:
             jars_by=JarsBy.UPLOAD if is_yarn else JarsBy.PATH,
             find_spark=lambda: (find_java(self.java_home), self._spark),
             driver_memory=self.driver_memory,
-            spark_conf={**({"spark.pyspark.python": self.python} if self.python else {}), **self.spark_conf},
+            spark_conf={
+                **self._defaults,
+                **({"spark.pyspark.python": self.python} if self.python else {}),
+                **self.spark_conf,
+            },
             packages=self.packages,
             storage_options=self.storage_options,
             cache_dir=self.cache_dir,
@@ -186,11 +196,13 @@ class SparkSubmitEngine:
                 "Cluster mode on YARN needs rest_url, the web address of the resource manager "
                 "(yarn.resourcemanager.webapp.address, for example http://rm.example:8088)"
             )
-        manager = RestClient(root=self.rest_url, what="YARN's resource manager", user=self.user, password=self.password)
+        # A name alone is for a resource manager that believes it; a password is for a gateway before it.
+        user = self.user if self.password else ""
         java = find_java(self.java_home)
         environment = {"JAVA_HOME": str(java.home), "SPARK_HOME": str(self._spark.home)}
         return YarnCluster(
-            manager=manager,
+            managers=clients(addresses(self.rest_url), what=_YARN, user=user, password=self.password),
+            user_name="" if self.password else self.user,
             command=SubmitCommand(path=self._binary, environment=environment),
             properties=self._defaults,
         )
@@ -222,8 +234,8 @@ class SparkSubmitEngine:
             lines = path.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
             return {}
-        pairs = [line.split(None, 1) for line in lines if line.strip() and not line.lstrip().startswith("#")]
-        return {pair[0]: pair[1].strip() for pair in pairs if len(pair) > 1}
+        entries = filter(None, map(_ENTRY.fullmatch, lines))
+        return {entry[1]: entry[2] for entry in entries if entry[2] and entry[1] not in _OWN_SETTINGS}
 
     def _look_for_master(self) -> None:
         """Raise EngineError at once where no master listens: Spark itself would try for a minute."""
@@ -231,9 +243,9 @@ class SparkSubmitEngine:
             return
         problems = []
         for one in self.master.removeprefix("spark://").split(","):
-            host, _, port = one.rpartition(":")
+            host, _, port = one.rpartition(":") if ":" in one else (one, "", "")
             try:
-                socket.create_connection((host or one, int(port or _MASTER_PORT)), timeout=_CONNECT_SECONDS).close()
+                socket.create_connection((host, int(port or _MASTER_PORT)), timeout=_CONNECT_SECONDS).close()
             except (OSError, ValueError) as error:
                 problems.append(f"{one}: {error}")
             else:

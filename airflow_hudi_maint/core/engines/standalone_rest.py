@@ -8,12 +8,12 @@ secrets travel in its environment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_hudi_maint.core.engines.job_code import payload_variables
-from airflow_hudi_maint.core.engines.rest_client import RestClient, quoted
+from airflow_hudi_maint.core.engines.rest_client import RestClient, addresses, age, clients, objects, quoted
 from airflow_hudi_maint.core.errors import EngineError, InvalidSettingError
 from airflow_hudi_maint.core.model.job import JobStatus
 
@@ -64,12 +64,12 @@ class StandaloneCluster:
     def of(cls, master: str, *, rest_url: str | None = None, ui_url: str | None = None) -> StandaloneCluster:
         """Return the cluster of a ``spark://host:port,host:port``, with its servers at their usual ports or at URLs."""
         hosts = [one.rpartition(":")[0] or one for one in master.removeprefix("spark://").split(",")]
-        rest = [rest_url] if rest_url else [f"http://{host}:{REST_PORT}" for host in hosts]
-        pages = [ui_url] if ui_url else [f"http://{host}:{UI_PORT}" for host in hosts]
+        rest = addresses(rest_url) if rest_url else [f"http://{host}:{REST_PORT}" for host in hosts]
+        pages = addresses(ui_url) if ui_url else [f"http://{host}:{UI_PORT}" for host in hosts]
         return cls(
             master=master,
-            rest=tuple(RestClient(root=one, what="The REST server of Spark's master") for one in rest),
-            ui=tuple(RestClient(root=one, what="The web page of Spark's master") for one in pages),
+            rest=clients(rest, what="The REST server of Spark's master"),
+            ui=clients(pages, what="The web page of Spark's master"),
         )
 
     def submit(self, submission: Submission) -> str:
@@ -102,33 +102,49 @@ class StandaloneCluster:
         raise EngineError(f"The cluster {self.master} took no submission: {'; '.join(said)}")
 
     def state(self, job_id: str) -> JobStatus:
-        """Say how a driver is, or an application that was found by its name."""
+        """Say how a driver is, or an application that was found by its name.
+
+        LOST is what a master that is alive does not know. One that stands by or recovers says so, and knows nothing.
+
+        Raises EngineError when no such master answers, or one answers with what is no state.
+        """
         if job_id.startswith(_APPLICATION):
             return self._application_state(job_id)
         said: list[str] = []
         path = f"/v1/submissions/status/{quoted(job_id)}"
-        answers = list(self._each(lambda rest: rest.get(path), said=said))
-        if not answers:
-            raise EngineError(f"How driver {job_id} is cannot be asked: {'; '.join(said)}")
-        known = [str(one.get("driverState")) for one in answers if one.get("success") is True]
-        return _STATES.get(known[0], JobStatus.RUNNING) if known else JobStatus.LOST
+        unknown = False
+        for answer in self._each(lambda rest: rest.get(path), said=said):
+            if answer.get("success") is True:
+                return _state(answer.get("driverState"), job_id=job_id)
+            why = answer.get("message")
+            unknown = unknown or (answer.get("success") is False and not why)
+            said.append(str(why or answer))
+        if unknown:
+            return JobStatus.LOST
+        raise EngineError(f"How driver {job_id} is cannot be asked: {'; '.join(said)}")
 
     def find(self, application_name: str) -> str | None:
         """Return the id of a live application of this name; of several the youngest."""
-        page = self._page()
-        names = [str(one["id"]) for one in _objects(page, "activeapps") if one.get("name") == application_name]
-        return max(names, default=None)
+        live = [
+            str(one.get("id")) for one in objects(self._page(), "activeapps") if one.get("name") == application_name
+        ]
+        return max(live, key=age, default=None)
 
     def kill(self, job_id: str) -> None:
-        """End a driver by REST, an application by the button of the master's page."""
-        if job_id.startswith(_APPLICATION):
-            for ui in self.ui:
-                ui.push(f"/app/kill/?id={quoted(job_id)}&terminate=true")
-            return
+        """End a driver by REST, an application by the button of the master's page.
+
+        Each master is asked: one that stands by does nothing. Raises EngineError when none takes the request.
+        """
         said: list[str] = []
-        path = f"/v1/submissions/kill/{quoted(job_id)}"
-        if not list(self._each(lambda rest: rest.send("POST", path), said=said)):
-            raise EngineError(f"Driver {job_id} cannot be ended: {'; '.join(said)}")
+        taken: list[object]
+        if job_id.startswith(_APPLICATION):
+            page = f"/app/kill/?id={quoted(job_id)}&terminate=true"
+            taken = [ui for ui in self.ui if _pushed(ui, page, said=said)]
+        else:
+            path = f"/v1/submissions/kill/{quoted(job_id)}"
+            taken = list(self._each(lambda rest: rest.send("POST", path), said=said))
+        if not taken:
+            raise EngineError(f"{job_id} cannot be ended: {'; '.join(said)}")
 
     def log_tail(self, job_id: str, *, lines: int) -> str:
         """Return the end of what the driver wrote, as its worker's page shows it; Python's output comes last.
@@ -136,9 +152,9 @@ class StandaloneCluster:
         Spark's runner of Python drivers puts both outputs of Python on standard output, the JVM's log is the other one.
         """
         page = self._page()
-        drivers = [*_objects(page, "activedrivers"), *_objects(page, "completeddrivers")]
+        drivers = [*objects(page, "activedrivers"), *objects(page, "completeddrivers")]
         worker = next((one.get("worker") for one in drivers if one.get("id") == job_id), None)
-        address = next((one.get("webuiaddress") for one in _objects(page, "workers") if one.get("id") == worker), None)
+        address = next((one.get("webuiaddress") for one in objects(page, "workers") if one.get("id") == worker), None)
         if not isinstance(address, str):
             return ""
         client = RestClient(root=address, what="The page of Spark's worker", attempts=1)
@@ -150,9 +166,9 @@ class StandaloneCluster:
 
     def _application_state(self, job_id: str) -> JobStatus:
         page = self._page()
-        applications = [*_objects(page, "activeapps"), *_objects(page, "completedapps")]
-        found = next((str(one.get("state")) for one in applications if one.get("id") == job_id), None)
-        return JobStatus.LOST if found is None else _STATES.get(found, JobStatus.RUNNING)
+        applications = [*objects(page, "activeapps"), *objects(page, "completedapps")]
+        found = next((one for one in applications if one.get("id") == job_id), None)
+        return JobStatus.LOST if found is None else _state(found.get("state"), job_id=job_id)
 
     def _page(self) -> Mapping[str, object]:
         """Return what the page of the master that is alive shows."""
@@ -184,6 +200,18 @@ class StandaloneCluster:
                     yield answer
 
 
-def _objects(page: Mapping[str, object], name: str) -> Sequence[Mapping[str, object]]:
-    found = page.get(name)
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+def _state(said: object, *, job_id: str) -> JobStatus:
+    state = _STATES.get(said) if isinstance(said, str) else None
+    if state is None:
+        raise EngineError(f"Spark's master says of {job_id} that its state is {said!r}, which is none")
+    return state
+
+
+def _pushed(ui: RestClient, page: str, *, said: list[str]) -> bool:
+    """Press a button of a master's page; ``said`` gets the reason where that fails."""
+    try:
+        ui.push(page)
+    except (EngineError, InvalidSettingError) as error:
+        said.append(str(error))
+        return False
+    return True

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -69,7 +70,8 @@ class SubmitCommand:
         try:
             text, _ = process.communicate(timeout=self.timeout_seconds)
         except BaseException as error:
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
             if isinstance(error, subprocess.TimeoutExpired):
                 msg = f"{self.path} did not hand the application over within {self.timeout_seconds:.0f} s"

@@ -48,11 +48,14 @@ class Attachment:
 def attach(workspace: Workspace, engine: Engine, *, job: JobControl) -> bool:
     """Wait for the job of an earlier try, or of this one before it was deferred; False when there is none to wait for.
 
+    A job of an earlier try that is killed meanwhile counts as none, for the task may have been stopped and run again
+    while its job was still on its way to its end; and so does a job that was given up.
+
     Raises:
         JobDeferred: It still runs, and the wait is to be elsewhere.
     """
     previous = job.previous
-    if previous is None or not engine.outlives:
+    if previous is None or not engine.outlives or job.given_up:
         return False
     if job.attachment.outcome is not None:
         return True
@@ -63,9 +66,13 @@ def attach(workspace: Workspace, engine: Engine, *, job: JobControl) -> bool:
         raise JobDeferred(previous)
     if running:
         workspace.log(f"Attached to job {previous.job_id}, which an earlier try left running: waiting for its end")
-    job.attachment.outcome = watch_job(
+    outcome = watch_job(
         engine, previous, log=workspace.log, interval_seconds=POLL_SECONDS, timeout_seconds=job.timeout_seconds
     )
+    if outcome.status is JobStatus.KILLED and not job.resumed:
+        workspace.log(f"Job {previous.job_id} of an earlier try was killed: this try begins anew")
+        return False
+    job.attachment.outcome = outcome
     return True
 
 

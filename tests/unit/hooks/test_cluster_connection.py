@@ -31,6 +31,8 @@ def connection(**fields: Any) -> Connection:
         ({"host": "m", "port": 7077}, "spark://m:7077"),
         ({"host": "spark://a:7077,b:7077"}, "spark://a:7077,b:7077"),
         ({"host": "local[2]"}, "local[2]"),
+        ({"host": "localhost", "port": 7077}, "spark://localhost:7077"),
+        ({"host": "spark://m/", "port": 7077}, "spark://m:7077"),
         ({"host": "k8s://https://k", "port": 443}, "k8s://https://k:443"),
     ],
 )
@@ -64,6 +66,7 @@ def test_the_extras_of_a_spark_connection() -> None:
     [
         ({"conn_type": "livy", "host": "yarn"}, "is of type 'livy'; expected type 'spark'"),
         ({"conn_type": "spark"}, "has no host"),
+        ({"conn_type": "spark", "host": "yarn", "port": 8032}, "leave the port out. Spark finds YARN by"),
         ({"conn_type": "spark", "host": "yarn", "extra": {"deploy_mode": "cluster"}}, "did you mean deploy-mode"),
         ({"conn_type": "spark", "host": "yarn", "extra": {"deploy-mode": "both"}}, "deploy-mode 'both'; known are"),
     ],

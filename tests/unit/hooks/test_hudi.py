@@ -34,7 +34,7 @@ def connected(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_every_field_of_the_form_is_read() -> None:
     """JSON objects may come as objects or as their text, and Hudi gets its booleans in lower case."""
-    settings = HudiConnectionSettings.from_connection(
+    settings = HudiConnectionSettings.of(
         connection(
             storage_options={"client_kwargs": {"region_name": "eu"}},
             storage_conn_id="lake",
@@ -76,7 +76,7 @@ def test_every_field_of_the_form_is_read() -> None:
 
 def test_fields_that_a_form_leaves_empty_have_their_defaults() -> None:
     """A form sends null or an empty text for what was not filled in."""
-    settings = HudiConnectionSettings.from_connection(connection(bundle="", spark_conf=None, engine=None))
+    settings = HudiConnectionSettings.of(connection(bundle="", spark_conf=None, engine=None))
     assert settings == HudiConnectionSettings(base_path="/lake/trips")
 
 
@@ -94,16 +94,16 @@ def test_fields_that_a_form_leaves_empty_have_their_defaults() -> None:
 def test_a_wrong_field_is_refused_by_name(extra: dict[str, Any], message: str) -> None:
     """The error names connection and field, and shows no value that may be secret."""
     with pytest.raises(InvalidSettingError, match=message):
-        HudiConnectionSettings.from_connection(connection(**extra))
+        HudiConnectionSettings.of(connection(**extra))
 
 
 def test_a_connection_of_another_type_or_with_broken_extras_is_refused() -> None:
     """It is not read as an empty one."""
     with pytest.raises(InvalidSettingError, match="is of type 'aws'"):
-        HudiConnectionSettings.from_connection(Connection(conn_id="x", conn_type="aws"))
+        HudiConnectionSettings.of(Connection(conn_id="x", conn_type="aws"))
     broken = Connection(conn_id="x", conn_type="hudi", extra='{"spark_conf"')
     with pytest.raises(InvalidSettingError, match="extras that are no JSON"):
-        HudiConnectionSettings.from_connection(broken)
+        HudiConnectionSettings.of(broken)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_field_that_means_nothing_here_is_refused_by_name(field: str, value: A
     """Whoever filled it in expects it to do something; its value stays out of the message."""
     given: dict[str, Any] = {field: value}
     with pytest.raises(InvalidSettingError, match=f"sets {field}, which a connection of type 'hudi'") as raised:
-        HudiConnectionSettings.from_connection(Connection(conn_id="x", conn_type="hudi", host="/x", **given))
+        HudiConnectionSettings.of(Connection(conn_id="x", conn_type="hudi", host="/x", **given))
     assert "hush" not in str(raised.value)
 
 
@@ -121,14 +121,14 @@ def test_a_uri_whose_path_misses_the_host_says_where_the_base_path_goes() -> Non
     """The path of a URI is Airflow's schema; the base path is its host, percent-encoded."""
     for uri in ("hudi:///lake/x", "hudi://s3://lake/x"):
         with pytest.raises(InvalidSettingError, match=r"sets schema.*base path goes into host.*hudi://%2Flake"):
-            HudiConnectionSettings.from_connection(Connection.from_uri(uri, conn_id="x"))
+            HudiConnectionSettings.of(Connection.from_uri(uri, conn_id="x"))
     right = Connection.from_uri("hudi://%2Flake%2Fflights", conn_id="x")
-    assert HudiConnectionSettings.from_connection(right).base_path == "/lake/flights"
+    assert HudiConnectionSettings.of(right).base_path == "/lake/flights"
 
 
 def test_credentials_are_in_no_repr_and_are_masked() -> None:
     """What may be secret is left out of the repr, and its values are named for the masker."""
-    settings = HudiConnectionSettings.from_connection(
+    settings = HudiConnectionSettings.of(
         connection(
             storage_options={"key": "AKIA", "client_kwargs": {"aws_secret_access_key": "hush"}, "anon": False},
             spark_conf={"spark.hadoop.fs.s3a.secret.key": "hush2"},

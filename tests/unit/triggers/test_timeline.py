@@ -12,6 +12,7 @@ import pytest
 from airflow.sdk._shared.module_loading import import_string
 
 from airflow_hudi_maint.core.errors import StorageError
+from airflow_hudi_maint.triggers import settling
 from airflow_hudi_maint.triggers.timeline import HudiCommitTrigger, HudiTableIdleTrigger
 from tests.airflow.tables import TableBuilder
 
@@ -123,3 +124,14 @@ def test_the_loop_goes_on_while_storage_is_slow(builder: TableBuilder) -> None:
         return longest
 
     assert asyncio.run(scenario()) < 0.4
+
+
+def test_what_is_found_at_once_wakes_its_task_up_a_little_later(
+    builder: TableBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Airflow takes a task for lost that runs again before its executor has reported the process that deferred it."""
+    monkeypatch.setattr(settling, "SETTLE_SECONDS", 0.3)
+    builder.create().commit({"day=1": [10]}, at=YESTERDAY)
+    started = time.monotonic()
+    assert asyncio.run(first_event(trigger(HudiCommitTrigger, builder)))["status"] == "found"
+    assert time.monotonic() - started >= 0.3

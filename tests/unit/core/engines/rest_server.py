@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ class RestServer:
     routes: dict[str, Any] = field(default_factory=dict)
     asked: list[tuple[str, str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    sends: dict[str, str] = field(default_factory=dict)
+    """More headers of each answer."""
 
     def answer(self, verb: str, path: str, body: Any) -> tuple[int, Any]:
         self.asked.append((verb, path, body))
@@ -30,8 +33,8 @@ class RestServer:
 
 
 @contextmanager
-def running_rest_server(**_: Any) -> Iterator[RestServer]:
-    """Serve on a free port of this machine."""
+def running_rest_server(*, tls: ssl.SSLContext | None = None) -> Iterator[RestServer]:
+    """Serve on a free port of this machine, encrypted where a context says with which certificate."""
     server = RestServer()
 
     class Handler(BaseHTTPRequestHandler):
@@ -43,6 +46,8 @@ def running_rest_server(**_: Any) -> Iterator[RestServer]:
             text = document if isinstance(document, str) else json.dumps(document)
             self.send_response(code)
             self.send_header("Content-Length", str(len(text.encode())))
+            for name, value in server.sends.items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(text.encode())
 
@@ -52,7 +57,9 @@ def running_rest_server(**_: Any) -> Iterator[RestServer]:
             """Say nothing."""
 
     httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.url = f"http://127.0.0.1:{httpd.server_address[1]}"
+    if tls is not None:
+        httpd.socket = tls.wrap_socket(httpd.socket, server_side=True)
+    server.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{httpd.server_address[1]}"
     thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +16,13 @@ from airflow_hudi_maint.core.engines.cluster_settings import ClusterSettings, Ja
 from airflow_hudi_maint.core.engines.java import JavaInstallation
 from airflow_hudi_maint.core.engines.pyspark_install import PysparkInstallation
 from airflow_hudi_maint.core.engines.spark_submit import SparkSubmitEngine
-from airflow_hudi_maint.core.errors import EngineError, EngineKilledError, InvalidSettingError
+from airflow_hudi_maint.core.errors import (
+    EngineError,
+    EngineKilledError,
+    InvalidSettingError,
+    PendingActionError,
+    StorageError,
+)
 from airflow_hudi_maint.core.model.job import JobHandle, JobKind, JobRequest, JobStatus
 from airflow_hudi_maint.core.storage.job_exchange import StorageExchange
 from tests.unit.core.engines.conftest import fake_java
@@ -180,6 +187,81 @@ def test_a_cluster_that_is_silent_for_a_moment_is_borne_with(table: Path) -> Non
     outcome = run_job(one, request(table), on_submitted=submitted, log=lines.append, interval_seconds=0.01)
     assert outcome.status is JobStatus.SUCCEEDED
     assert len([line for line in lines if line.startswith("No answer for")]) == 2
+
+
+def test_progress_that_is_out_of_reach_ends_no_job(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Storage that hiccups while a stage is looked up: the job works on, and so does the wait for it."""
+    manager, lines = FakeManager(), list[str]()
+    one = engine(manager, table)
+    read, hiccups = StorageExchange.read, iter([StorageError("slow down"), ConnectionResetError("reset")])
+
+    def unreliable(self: StorageExchange, path: str) -> bytes | None:
+        if path.endswith("progress.json"):
+            manager.states["driver-1"] = JobStatus.RUNNING if (error := next(hiccups, None)) else JobStatus.SUCCEEDED
+            if error:
+                raise error
+        return read(self, path)
+
+    monkeypatch.setattr(StorageExchange, "read", unreliable)
+    outcome = run_job(
+        one,
+        request(table),
+        on_submitted=lambda _: None,
+        log=lines.append,
+        interval_seconds=0.01,
+        report_every_seconds=0.0,
+    )
+    assert outcome.status is JobStatus.SUCCEEDED
+    assert next(hiccups, None) is None
+
+
+def test_a_job_whose_folder_takes_no_note_is_ended(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It could leave no report there either, and nobody would have its handle."""
+    manager = FakeManager()
+    write = StorageExchange.write
+
+    def full(self: StorageExchange, path: str, data: bytes) -> None:
+        if path.endswith("submission.json"):
+            raise StorageError("no space left")
+        write(self, path, data)
+
+    monkeypatch.setattr(StorageExchange, "write", full)
+    with pytest.raises(StorageError, match="no space left"):
+        engine(manager, table).submit(request(table))
+    assert manager.states == {"driver-1": JobStatus.KILLED}
+
+
+def test_of_two_tries_at_once_the_one_with_the_later_claim_goes_on(table: Path) -> None:
+    """Submitting takes a while. The other one's job is ended, and the folder is left as its owner has it."""
+    manager = FakeManager()
+    submit = manager.submit
+
+    def slow(submission: Submission) -> str:
+        (folder(table) / "claim.json").write_text('{"version": 1, "claim": "of another"}', encoding="utf-8")
+        (folder(table) / "submission.json").write_text('{"version": 1, "id": "driver-9"}', encoding="utf-8")
+        return submit(submission)
+
+    manager.submit = slow  # type: ignore[method-assign]
+    with pytest.raises(PendingActionError, match="Another try of hudi-maint-a was submitted at the same moment"):
+        engine(manager, table).submit(request(table))
+    assert manager.states == {"driver-1": JobStatus.KILLED}
+    assert json.loads((folder(table) / "submission.json").read_text())["id"] == "driver-9"
+
+
+@pytest.mark.parametrize("name", ["Überflüge/Nacht", "a b", "..", ".hidden", "x" * 400, "-" * 3, "a\nb", "../../etc"])
+def test_a_name_with_odd_characters_is_one_that_storage_and_cluster_take(table: Path, name: str) -> None:
+    """Two names that differ stay different, and the folder stays where it belongs."""
+    manager = FakeManager()
+    handle = engine(manager, table).submit(request(table, name))
+    assert engine(manager, table).submit(request(table, name)) == handle
+    other = engine(manager, table).submit(request(table, name.replace("Ü", "O").replace(" ", "-") + "!"))
+    assert other != handle
+    (one, two) = manager.submissions
+    for submission in (one, two):
+        assert re.fullmatch(r"[\w+-][\w.+-]{0,199}", submission.application_name, re.ASCII)
+    found = sorted(path.parent.name for path in (table / ".hoodie/.airflow_hudi_maint/jobs").glob("*/clean"))
+    assert found == sorted((one.application_name, two.application_name))
+    assert engine(manager, table).status(handle) is JobStatus.RUNNING
 
 
 def test_a_job_that_does_not_end_is_said_not_to(table: Path) -> None:

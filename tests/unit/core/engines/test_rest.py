@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import replace
@@ -193,21 +194,31 @@ def test_the_log_of_a_driver_is_on_its_workers_page(server: RestServer) -> None:
 def yarn(server: RestServer, binary: Path, text: str) -> YarnCluster:
     binary.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
     binary.chmod(0o755)
-    return YarnCluster(manager=client(server), command=SubmitCommand(path=str(binary)))
+    return YarnCluster(managers=(client(server),), command=SubmitCommand(path=str(binary)))
 
 
 def test_yarn_gets_an_application_by_spark_submit(server: RestServer, tmp_path: Path) -> None:
-    """All settings in a file of mode 0600, no argument but paths; the id is in what it prints."""
+    """All settings in a file of mode 0600, no argument but paths; the id is in what it prints.
+
+    The job's request is a file, too: nodes show what is in a driver's environment among its logs.
+    """
     keep = tmp_path / "kept"
-    script = f'cp -p "$2" {keep}; echo "$@" > {keep}.args; echo "INFO Client: Submitted application application_1_0007"'
+    script = (
+        f'cp -p "$2" {keep}; echo "$@" > {keep}.args; cp hudi_maint_job {keep}.job; stat -c %a . > {keep}.mode\n'
+        'echo "INFO Client: Submitted application application_1_0007"'
+    )
     cluster = yarn(server, tmp_path / "spark-submit", script)
     assert cluster.submit(submission(settings={"x": SECRET})) == "application_1_0007"
     assert stat.S_IMODE(keep.stat().st_mode) == 0o600
     text = keep.read_text()
     assert "spark.yarn.submit.waitAppCompletion=false\n" in text
     assert "spark.yarn.tags=hudi-maint-" in text
-    assert f"spark.yarn.appMasterEnv.{PAYLOAD_VARIABLE}0=" in text
-    assert "run_job.py" in keep.with_suffix(".args").read_text()
+    assert SECRET not in text
+    assert re.search(r"^spark\.yarn\.dist\.files=\S+/hudi_maint_job$", text, re.MULTILINE)
+    assert keep.with_suffix(".args").read_text().endswith("/run_job.py delivery-file=hudi_maint_job\n")
+    told = json.loads(gzip.decompress(base64.b64decode(keep.with_suffix(".job").read_text())))
+    assert told["settings"] == {"x": SECRET}
+    assert keep.with_suffix(".mode").read_text() == "700\n"
 
 
 def test_an_unknown_queue_is_in_the_message(server: RestServer, tmp_path: Path) -> None:
@@ -247,7 +258,9 @@ def test_states_of_yarn(server: RestServer, tmp_path: Path, state: str, final: s
 
 def test_yarn_finds_by_tag_and_kills_by_rest(server: RestServer, tmp_path: Path) -> None:
     """A tag is all that can be asked for; the name has to be the same, too."""
-    server.routes["GET /ws/v1/cluster/apps"] = {"apps": {"app": [{"id": "application_1_4", "name": "n"}]}}
+    server.routes["GET /ws/v1/cluster/apps"] = {
+        "apps": {"app": [{"id": "application_1_4", "name": "n", "state": "RUNNING"}]}
+    }
     server.routes["PUT /ws/v1/cluster/apps/application_1_4/state"] = {"state": "KILLED"}
     cluster = yarn(server, tmp_path / "spark-submit", "true")
     assert cluster.find("n") == "application_1_4"
@@ -320,6 +333,13 @@ def test_batches_of_livy(server: RestServer) -> None:
     assert cluster.log_tail("1", lines=2) == "a\nb"
     cluster.kill("1")
     assert server.asked[-1][:2] == ("DELETE", "/batches/1")
+
+
+def test_a_livy_without_pages_is_asked_twice(server: RestServer) -> None:
+    """And not for ever."""
+    server.routes["GET /batches"] = {"sessions": [{"id": n, "name": f"n{n}", "state": "running"} for n in range(150)]}
+    assert livy(server).find("n7") == "7"
+    assert len(server.asked) == 2
 
 
 def test_livys_refusal_is_quoted(server: RestServer) -> None:
