@@ -168,6 +168,8 @@ class HudiApproveExpiryOperator(ApprovalOperator):
 
     def _small_enough(self, plan: ExpiryPlan) -> str | None:
         """Why a plan needs no person; None when it does."""
+        from airflow_hudi_maint.core.model.units import counted, human_bytes
+
         most = as_optional_int("auto_approve_partitions", self.auto_approve_partitions)
         most_bytes = as_optional_int("auto_approve_bytes", self.auto_approve_bytes)
         count = len(plan.expired)
@@ -176,7 +178,8 @@ class HudiApproveExpiryOperator(ApprovalOperator):
         expired_bytes = sum(entry.total_bytes for entry in plan.expired)
         if most is None or count > most or (most_bytes is not None and expired_bytes > most_bytes):
             return None
-        return f"{count} partitions with {expired_bytes} bytes are within auto_approve_partitions={most}"
+        what = f"{counted(count, 'partition')} of {human_bytes(expired_bytes)}"
+        return f"{what}: within auto_approve_partitions={most}"
 
     @staticmethod
     def _now() -> str:

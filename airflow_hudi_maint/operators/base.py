@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow.sdk import BaseOperator
+from airflow.sdk import BaseOperator, XComArg
 from airflow.sdk.exceptions import AirflowSkipException
 
+from airflow_hudi_maint.core.errors import InvalidSettingError
 from airflow_hudi_maint.hooks.arguments import as_bool
 from airflow_hudi_maint.hooks.errors import airflow_errors
 from airflow_hudi_maint.hooks.hudi import HudiHook
@@ -36,12 +37,21 @@ class MaintenanceOperator(BaseOperator):
     """
 
     template_fields: Sequence[str] = ("enabled", "skip_when_idle")
+    wide_fields: ClassVar[Sequence[str]] = ("base_path", "partitions", "policies", "policy_file", "drop")
+    """Arguments whose default is another table, every partition, or other policies."""
     ui_color = "#e3f4f1"
 
     def __init__(self, *, enabled: bool | str = True, skip_when_idle: bool | str = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.enabled = enabled
         self.skip_when_idle = skip_when_idle
+        self._lost: list[str] = []
+
+    def render_template_fields(self, context: Context, jinja_env: Any = None) -> None:
+        """Render, and note which wide arguments were to come from a task that left no result."""
+        asked = [name for name in self.wide_fields if isinstance(getattr(self, name, None), XComArg)]
+        super().render_template_fields(context, jinja_env)
+        self._lost = [name for name in asked if getattr(self, name) is None]
 
     @contextmanager
     def switched_on(self, title: str) -> Iterator[None]:
@@ -50,6 +60,11 @@ class MaintenanceOperator(BaseOperator):
             if not as_bool("enabled", self.enabled):
                 raise AirflowSkipException(f"{self.task_id} is switched off (enabled={self.enabled})")
             as_bool("skip_when_idle", self.skip_when_idle)  # needed at the end, and better refused before
+            if self._lost:
+                raise InvalidSettingError(
+                    f"{', '.join(self._lost)}: the task whose result it is left none. Left out it would mean more than "
+                    "was asked for; see what became of that task"
+                )
             self.log.info("::group::%s", title)
             try:
                 yield

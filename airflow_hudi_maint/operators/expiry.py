@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from airflow_hudi_maint.core.errors import GuardTrippedError
+from airflow_hudi_maint.core.errors import GuardTrippedError, InvalidSettingError
 from airflow_hudi_maint.hooks.arguments import as_bool, as_exact_text, as_result_field
 from airflow_hudi_maint.hooks.errors import airflow_errors
 from airflow_hudi_maint.hooks.plan_settings import drop_settings, fails_on_guard
@@ -127,7 +127,8 @@ class HudiExpirePartitionsOperator(HudiJobOperator):
         drop can be undone until HudiReleaseSavepointsOperator releases it. (templated)
     :param on_changed: What to do about partitions of the plan that were written since, would be kept by now, or are
         held by a pending plan: ``refuse`` the whole run, or ``leave_out`` those and say so in the report. (templated)
-    :param approval: Result of HudiApproveExpiryOperator for this plan: who and when goes into the report. (templated)
+    :param approval: Result of HudiApproveExpiryOperator for this plan: who and when goes into the report. Left out, or
+        an empty text, nobody has to agree; one that comes out as nothing (None, null) is refused. (templated)
     """
 
     template_fields: Sequence[str] = (
@@ -166,6 +167,7 @@ class HudiExpirePartitionsOperator(HudiJobOperator):
         self.savepoint = savepoint
         self.on_changed = on_changed
         self.approval = approval
+        self._is_approval_given = approval is not None
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Apply the plan."""
@@ -175,6 +177,8 @@ class HudiExpirePartitionsOperator(HudiJobOperator):
             plan_path = as_result_field("plan_path", self.plan_path, field="plan_path")
             if plan_path is None and self._is_plan_given:
                 raise AirflowSkipException("the plan task left no plan")
+            if self.approval is None and self._is_approval_given:
+                raise InvalidSettingError("the approving task left no result: nobody agreed, and nothing is dropped")
             path = as_exact_text("plan_path", plan_path)
             workspace = self.open(hook)
             policies, guards = expiry_rules(

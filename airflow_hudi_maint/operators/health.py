@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_hudi_maint.core.errors import InvalidSettingError
-from airflow_hudi_maint.core.model.health import Severity
 from airflow_hudi_maint.hooks.arguments import as_bool, as_object, as_optional_text, as_result_field
 from airflow_hudi_maint.hooks.errors import airflow_errors
 from airflow_hudi_maint.hooks.metrics import emit_health
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_hudi_maint.core.maintenance import CheckedHealth, Workspace
+    from airflow_hudi_maint.core.model.health import Severity
     from airflow_hudi_maint.core.model.statistics import TableStatistics
     from airflow_hudi_maint.core.planning.health_thresholds import HealthThresholds
 
@@ -107,6 +107,8 @@ class HudiTableHealthOperator(HudiTableOperator):
 
 
 def _result(checked: CheckedHealth) -> dict[str, Any]:
+    from airflow_hudi_maint.core.model.health import Severity
+
     health = checked.health
     return {
         "health_path": checked.path,
@@ -121,6 +123,8 @@ def _result(checked: CheckedHealth) -> dict[str, Any]:
 
 
 def _fail_on(value: object) -> Severity | None:
+    from airflow_hudi_maint.core.model.health import Severity
+
     text = (as_optional_text("fail_on", value) or "critical").lower()
     if text not in FAIL_ON:
         raise InvalidSettingError(f"fail_on={value!r} is unknown; expected one of {', '.join(FAIL_ON)}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow.sdk import TaskInstanceState
+
 from airflow_hudi_maint.core.errors import InvalidPolicyError, InvalidSettingError
 from airflow_hudi_maint.hooks.arguments import as_bool, as_optional_text, as_result_field, as_texts, is_unset
 from airflow_hudi_maint.hooks.policy_settings import expiry_rules
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from airflow_hudi_maint.core.planning.expiry import ExpiryGuards
 
 _DOCUMENT_FIELDS = ("title", "before_statistics", "step_reports", "expiry_plan", "clustering_plan", "health")
-_SETTING_FIELDS = ("policies", "guards", "policy_file", "orphans", "picture")
+_SETTING_FIELDS = ("policies", "guards", "policy_file", "orphans", "picture", "watched_tasks")
 
 
 class HudiReportOperator(HudiTableOperator):
@@ -47,9 +49,12 @@ class HudiReportOperator(HudiTableOperator):
     :param policy_file: Path of a policy file, instead of ``policies``. (templated)
     :param orphans: Whether to list every partition for orphan files. (templated)
     :param picture: Whether to write the main charts as a PNG beside the page, for mails. (templated)
+    :param watched_tasks: Ids of tasks of the DAG; the report names those of them that failed in this run, which left no
+        report of their own, and counts those that did not run for that reason. (templated)
     """
 
     template_fields: Sequence[str] = (*HudiTableOperator.template_fields, *_DOCUMENT_FIELDS, *_SETTING_FIELDS)
+    wide_fields = ("base_path",)  # policies are for the forecast alone, and a failed run wants its report
     operator_extra_links = (HudiReportLink(),)
 
     def __init__(
@@ -66,6 +71,7 @@ class HudiReportOperator(HudiTableOperator):
         policy_file: str | None = None,
         orphans: bool | str = False,
         picture: bool | str = True,
+        watched_tasks: Sequence[str] | str = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -80,6 +86,7 @@ class HudiReportOperator(HudiTableOperator):
         self.policy_file = policy_file
         self.orphans = orphans
         self.picture = picture
+        self.watched_tasks = watched_tasks
         self.report_path: str | None = None
 
     def execute(self, context: Context) -> dict[str, Any]:
@@ -90,6 +97,7 @@ class HudiReportOperator(HudiTableOperator):
             workspace = hook.workspace(log=self.say)
             rules = self._rules(workspace)
             policies, guards = rules or (None, None)
+            states = self._states(context)
             written = maintenance.write_report(
                 workspace,
                 now=self.now(),
@@ -104,6 +112,8 @@ class HudiReportOperator(HudiTableOperator):
                 forecast=rules is not None,
                 orphans=as_bool("orphans", self.orphans),
                 picture=as_bool("picture", self.picture),
+                failed_steps=[name for name, state in states if state == TaskInstanceState.FAILED],
+                unrun_steps=[name for name, state in states if state == TaskInstanceState.UPSTREAM_FAILED],
             )
         self.report_path = written.path
         if self.do_xcom_push and "ti" in context:
@@ -112,6 +122,19 @@ class HudiReportOperator(HudiTableOperator):
             context,
             {"report_path": written.path, "picture_path": written.picture_path, "summary": written.summary},
         )
+
+    def _states(self, context: Context) -> list[tuple[str, str | None]]:
+        """The watched tasks in this run, by their names without groups, and the state of each."""
+        watched = as_texts("watched_tasks", self.watched_tasks)
+        if not watched:
+            return []
+        ti = context["ti"]
+        index = -1 if ti.map_index is None else ti.map_index
+        found = ti.get_task_states(dag_id=ti.dag_id, task_ids=list(watched), run_ids=[ti.run_id], map_index=index)
+        # Airflow names an instance of a mapped task by its id and its index.
+        suffix = f"_{index}" if index >= 0 else ""
+        states = found.get(ti.run_id, {})
+        return [(name.rpartition(".")[2], states.get(f"{name}{suffix}")) for name in watched]
 
     def _rules(self, workspace: Workspace) -> tuple[PolicySet | None, ExpiryGuards | None] | None:
         """Read what the forecast goes by; None where that is broken, since a failed run wants its report."""

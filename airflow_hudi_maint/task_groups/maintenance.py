@@ -123,6 +123,7 @@ def hudi_maintenance(
             title=report_title,
             before_statistics=_result_of(before),
             step_reports=[_result_of(one) for one in (expired, compacting, compacted, scheduled, executed)],
+            watched_tasks=[one.task_id for one in (plan, expired, compacting, compacted, scheduled, executed, after)],
             expiry_plan=_result_of(plan),
             clustering_plan=_result_of(scheduled),
             policies=policies,

@@ -21,7 +21,7 @@ from airflow_hudi_maint.core.maintenance.clustering_checks import (
 )
 from airflow_hudi_maint.core.maintenance.clustering_facts import partition_facts
 from airflow_hudi_maint.core.model.plan import ClusteringPlan, ClusteringSettings, ExecutionStrategy
-from airflow_hudi_maint.core.model.units import human_bytes
+from airflow_hudi_maint.core.model.units import counted, human_bytes
 from airflow_hudi_maint.core.planning.clustering import plan_clustering as plan_clustering_slices
 from airflow_hudi_maint.core.planning.clustering_strategy import ClusteringStrategy, Selecting
 from airflow_hudi_maint.core.planning.clustering_strategy_names import DEFAULT_STRATEGY, load_strategy
@@ -133,6 +133,9 @@ def _plan(
     selecting = asked.selecting(workspace, slices, settings, timeline=timeline, now=now)
     basis = workspace.basis(watermark_of(timeline), now=now)
     plan = planner(slices, settings, basis=basis, partitions=partitions, selecting=selecting)
+    # Hudi's strategies count a dropped partition until the cleaner has been there; for people it is gone.
+    seen = tuple(one for one in plan.entries if slices[one.partition_path] or partitions is not None)
+    plan = replace(plan, entries=seen)
     if plan.chosen and settings.execution_strategy is ExecutionStrategy.BINARY_COPY:
         check_copying(workspace, base_files_of(plan), advice=f"Take {ExecutionStrategy.SORT_AND_SIZE}")
     warnings = tuple(warnings_of(workspace, plan, view=view, now=now))
@@ -160,6 +163,6 @@ def describe(plan: ClusteringPlan) -> str:
     outputs = sum(entry.output_file_count for entry in plan.chosen)
     return (
         f"{plan.purpose.capitalize()} plan on {plan.basis.base_instant}: "
-        f"{len(plan.chosen)} of {len(plan.entries)} partitions, "
-        f"{files} files ({human_bytes(size)}) into about {outputs}, in {plan.group_count} groups"
+        f"{len(plan.chosen)} of {counted(len(plan.entries), 'partition')}, "
+        f"{counted(files, 'file')} ({human_bytes(size)}) into about {outputs}, in {counted(plan.group_count, 'group')}"
     )

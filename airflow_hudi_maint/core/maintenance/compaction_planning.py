@@ -56,7 +56,7 @@ def plan_compaction(
     if partitions is not None:
         table.check_partitions(partitions, known=view.partition_paths)
     plan = plan_compaction_slices(
-        {path: view.merged_slices(path) for path in view.partition_paths},
+        view.slices_with_data(named=partitions),
         settings,
         basis=workspace.basis(watermark_of(timeline), now=now),
         delta_commits=delta_commits_since_compaction(timeline),

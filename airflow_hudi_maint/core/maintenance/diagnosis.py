@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from airflow_hudi_maint.core.errors import InvalidSettingError
 from airflow_hudi_maint.core.model.sizing import (
     INDEX_TYPE,
     SIZING_KEYS,
@@ -60,12 +61,14 @@ def diagnose_small_files(
     Raises UnknownPartitionError, and InvalidSettingError for options that no writer can have or that a bucket index
     decides.
     """
+    if small_file_bytes is not None and small_file_bytes < 1:
+        raise InvalidSettingError(f"small_file_bytes={small_file_bytes}; expected at least 1, or None for the writer's")
     table = workspace.table
     timeline = table.timeline()
     view = table.view(timeline, partitions=partitions)
     if partitions is not None:
         table.check_partitions(partitions, known=view.partition_paths)
-    slices = {path: view.merged_slices(path) for path in view.partition_paths}
+    slices = view.slices_with_data(named=partitions)
     writes = timeline.completed_writes
     facts = DiagnosisFacts(
         basis=workspace.basis(watermark_of(timeline), now=now),

@@ -11,6 +11,7 @@ from airflow_hudi_maint.core.maintenance.expiry_planning import make_expiry_plan
 from airflow_hudi_maint.core.maintenance.steps import changes_since
 from airflow_hudi_maint.core.model.expiry_guards import ExpiryClock
 from airflow_hudi_maint.core.model.plan import Decision
+from airflow_hudi_maint.core.model.units import counted
 from airflow_hudi_maint.core.planning.policy_diff import diff_policies
 from airflow_hudi_maint.core.storage.properties import load_properties
 
@@ -85,8 +86,9 @@ class DropChecks:
             held = sorted(plan.partitions.intersection(names))
             if held:
                 msg = (
-                    f"Pending {plan.kind} {plan.instant.requested_time} holds {len(held)} partitions of the plan, "
-                    f"{held[0]!r} first; Hudi refuses to drop them. Execute or roll back that plan, then plan again"
+                    f"Pending {plan.kind} {plan.instant.requested_time} holds {counted(len(held), 'partition')} of the "
+                    f"plan, {held[0]!r} first; Hudi refuses to drop them. Execute or roll back that plan, then plan "
+                    "again"
                 )
                 found.update(dict.fromkeys(held, PendingActionError(msg)))
         return found
@@ -121,5 +123,8 @@ class DropChecks:
             why = next(
                 (one.reason for one in fresh.entries if one.partition_path == kept[0]), "it has no data any more"
             )
-            msg = f"{len(kept)} partitions of the plan would not expire by now, {kept[0]!r} first: {why}. Plan again"
+            msg = (
+                f"{counted(len(kept), 'partition')} of the plan would not expire by now, {kept[0]!r} first: {why}. "
+                "Plan again"
+            )
         return PlannedAgain(kept={name: PlanOutdatedError(msg) for name in kept}, plan=replace(fresh, entries=entries))

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from airflow_hudi_maint.core.maintenance.workspace import JobControl, Workspace
     from airflow_hudi_maint.core.model.document import JsonMapping
+    from airflow_hudi_maint.core.model.instant import Instant
     from airflow_hudi_maint.core.model.timeline import Timeline
     from airflow_hudi_maint.core.planning.expiry import ExpiryGuards
 
@@ -143,7 +144,7 @@ class PartitionDrop:
         run = found.without({**stays, **held, **self._judge(self.checks.held(timeline, found.names))})
         names = run.names
         if not names:
-            return self._nothing_left(run)
+            return self._nothing_left(run, timeline=timeline)
         view = table.view(timeline, partitions=names, listing="directory")
         table.check_partitions(names, known=view.partition_paths)
         files = {name: {one.file_id for one in view.latest_slices(name)} for name in names}
@@ -167,10 +168,9 @@ class PartitionDrop:
         self._check_empty(run.names, timeline=after, drops=drops)
         instants = tuple(sorted({*run.dropped.values(), *(one.instant.requested_time for one in drops)}))
         gone = self._entries((*run.names, *run.dropped))
-        window = window_of(table, after, drops[0].instant, settings=self.settings.cleaner_of(self.workspace))
         message = (
-            f"Dropped {counted(len(gone), 'partition')} at {', '.join(instants)}; {human_bytes(_bytes(gone))} will be "
-            f"reclaimed when Hudi's cleaner passes, and {window}"
+            f"Dropped {counted(len(gone), 'partition')} at {', '.join(instants)}"
+            f"{self._outlook(gone, first=drops[0].instant, timeline=after)}"
         )
         return self.report(
             Outcome.DONE,
@@ -186,7 +186,12 @@ class PartitionDrop:
             engine_seconds=outcome.seconds,
         )
 
-    def _nothing_left(self, run: _Remaining) -> StepReported:
+    def _outlook(self, gone: Collection[ExpiryEntry], *, first: Instant, timeline: Timeline) -> str:
+        """What comes after a drop: when its bytes are reclaimed, and until when it can be undone."""
+        window = window_of(self.workspace.table, timeline, first, settings=self.settings.cleaner_of(self.workspace))
+        return f"; {human_bytes(_bytes(gone))} will be reclaimed when Hudi's cleaner passes, and {window}"
+
+    def _nothing_left(self, run: _Remaining, *, timeline: Timeline) -> StepReported:
         if not run.dropped:
             message = (
                 f"Nothing was dropped: all {counted(len(run.left_out), 'partition')} of the plan had to be left out"
@@ -194,7 +199,10 @@ class PartitionDrop:
             return self.report(Outcome.NOTHING_TO_DO, message, warnings=run.said())
         instants = tuple(sorted(set(run.dropped.values())))
         gone = self._entries(tuple(run.dropped))
-        message = f"All {counted(len(gone), 'partition')} were already dropped at {', '.join(instants)}"
+        message = f"{counted(len(gone), 'partition')} dropped already at {', '.join(instants)}"
+        first = next((one for one in timeline.completed if one.requested_time in instants), None)
+        if first is not None:  # an old one is in the archive
+            message += self._outlook(gone, first=first, timeline=timeline)
         return self.report(Outcome.ALREADY_DONE, message, partitions=gone, instants=instants, warnings=run.said())
 
     def _entries(self, names: Collection[str]) -> tuple[ExpiryEntry, ...]:

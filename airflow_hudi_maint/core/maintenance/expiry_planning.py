@@ -10,7 +10,7 @@ from airflow_hudi_maint.core.model.plan import Decision, ExpiryPlan
 from airflow_hudi_maint.core.model.policy import PolicyKind, PolicySet
 from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
 from airflow_hudi_maint.core.model.shipped_ttl import shipped_policies
-from airflow_hudi_maint.core.model.units import human_bytes
+from airflow_hudi_maint.core.model.units import counted, human_bytes
 from airflow_hudi_maint.core.planning import expiry as planner
 from airflow_hudi_maint.core.planning.policy_match import check_policies
 from airflow_hudi_maint.core.storage.partition_metadata import creation_instants
@@ -99,9 +99,13 @@ def previous_expired(documents: DocumentStore) -> int | None:
 
 def describe_expiry_plan(plan: ExpiryPlan) -> str:
     """Say in a line what a plan does."""
-    summary = plan.summary()
-    blocked = f", {summary['blocked']} blocked" if summary["blocked"] else ""
+    totals = plan.totals
+    counts = {decision: one.partitions for decision, one in totals.items()}
+    every = counted(sum(counts.values()), "partition")
+    blocked = f", {counts[Decision.BLOCKED]:,} blocked" if counts[Decision.BLOCKED] else ""
     return (
-        f"Expiry plan on {plan.basis.base_instant}: {summary['expired']} of {summary['partitions']} partitions expire "
-        f"({human_bytes(plan.totals[Decision.EXPIRE].bytes)}), {summary['kept']} are kept{blocked}"
+        f"Expiry plan on {plan.basis.base_instant}: {counts[Decision.EXPIRE]:,} of {every} "
+        f"{'expires' if counts[Decision.EXPIRE] == 1 else 'expire'} "
+        f"({human_bytes(totals[Decision.EXPIRE].bytes)}), {counts[Decision.KEEP]:,} "
+        f"{'is' if counts[Decision.KEEP] == 1 else 'are'} kept{blocked}"
     )

@@ -59,6 +59,8 @@ def write_report(  # noqa: PLR0913 each is a part of the page
     forecast: bool = True,
     orphans: bool = False,
     picture: bool = True,
+    failed_steps: Sequence[str] = (),
+    unrun_steps: Sequence[str] = (),
 ) -> WrittenReport:
     """Write one self-contained HTML page about a run: before and after, what each step did, plans with their reasons.
 
@@ -68,7 +70,9 @@ def write_report(  # noqa: PLR0913 each is a part of the page
     table. ``orphans`` lists every partition for files that nothing refers to. ``picture`` writes the main charts as
     ``<instant>.png`` beside the page.
 
-    A part of the table that is broken is left out of the page, which says so. A second run on the same state replaces
+    ``failed_steps`` are names of steps that failed, and ``unrun_steps`` of those that did not run for that reason; they
+    have no report, and the headline names them. A part of the table that is broken is left out of the page, which says
+    so. A second run on the same state replaces
     the page.
     """
     documents = workspace.documents
@@ -92,6 +96,8 @@ def write_report(  # noqa: PLR0913 each is a part of the page
         now=now,
         zone=workspace.table.zone,
         insight=insight,
+        failed_steps=failed_steps,
+        unrun_steps=unrun_steps,
     )
     page = render_facts(facts)
     path = documents.write_page("reports", name=f"{after.as_of_instant}.html", text=page)
@@ -100,7 +106,9 @@ def write_report(  # noqa: PLR0913 each is a part of the page
         picture_path = documents.write_picture("reports", name=f"{after.as_of_instant}.png", data=render_picture(facts))
     return WrittenReport(
         path=path,
-        summary=render_text_summary(before=facts.before, after=after, reports=facts.reports),
+        summary=render_text_summary(
+            before=facts.before, after=after, reports=facts.reports, failed=failed_steps, unrun=unrun_steps
+        ),
         page=page,
         picture_path=picture_path,
         mail=render_mail(facts, report_path=path),

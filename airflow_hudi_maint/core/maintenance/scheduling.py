@@ -34,6 +34,7 @@ from airflow_hudi_maint.core.model.job import JobKind
 from airflow_hudi_maint.core.model.plan import ClusteringPlan, ClusteringSettings
 from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
 from airflow_hudi_maint.core.model.scheduler import PlanOwner, Scheduler
+from airflow_hudi_maint.core.model.units import counted
 from airflow_hudi_maint.core.planning.clustering import clustering_options
 from airflow_hudi_maint.core.planning.clustering_strategy_names import DEFAULT_STRATEGY
 
@@ -244,7 +245,8 @@ class _Scheduling:
         groups = sum(len(plan.groups) for plan in made)
         names = ", ".join(plan.instant.requested_time for plan in made) or "no new plan"
         files = sum(len(plan.inputs) for plan in made)
-        message = f"Scheduled {names} by {way.scheduler}: {len(covered)} partitions, {files} files in {groups} groups"
+        what = f"{counted(len(covered), 'partition')}, {counted(files, 'file')} in {counted(groups, 'group')}"
+        message = f"Scheduled {names} by {way.scheduler}: {what}"
         return self.report(Outcome.DONE, message, made=made, warnings=warnings, engine_seconds=engine_seconds, way=way)
 
     def _arguments(self) -> JsonMapping:

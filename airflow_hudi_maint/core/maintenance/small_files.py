@@ -239,7 +239,7 @@ def _message(
     if foretold is not None:
         parts.append(
             f"{counted(foretold_files(foretold), 'file')} foretold, {last.files_after:,} came; "
-            f"{last.files_before:,} files of {human_bytes(last.bytes_before)} before, "
+            f"{counted(last.files_before, 'file')} of {human_bytes(last.bytes_before)} before, "
             f"{human_bytes(last.bytes_after)} after"
         )
     return ". ".join(parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_hudi_maint.core.model.units import human_bytes
+from airflow_hudi_maint.core.model.units import counted, human_bytes
 from airflow_hudi_maint.core.storage import statistics as reader
 
 if TYPE_CHECKING:
@@ -55,10 +55,11 @@ def gather_statistics(
     )
     path = reader.write_statistics(workspace.documents, statistics=statistics)
     reader.prune_statistics(workspace.documents)
-    skew = f", {statistics.skew}" if len(statistics.partitions) > 1 and statistics.skew else ""
+    count = len(statistics.partitions)
+    skew = f", {statistics.skew.describe(partitions=count)}" if count > 1 and statistics.skew else ""
     workspace.log(
         f"{statistics.gathered} statistics as of {statistics.as_of_instant} ({statistics.reason}): "
-        f"{len(statistics.partitions)} partitions, {statistics.data_file_count} data files, "
+        f"{counted(count, 'partition')}, {counted(statistics.data_file_count, 'data file')}, "
         f"{human_bytes(statistics.total_bytes)}{skew}; {workspace.requests - before}"
     )
     return Gathered(statistics=statistics, path=path)

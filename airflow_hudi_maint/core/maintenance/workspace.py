@@ -77,7 +77,8 @@ class JobControl:
 
     Of an engine whose jobs outlive the process that submitted them, a ``previous`` that runs is waited for instead of
     ended. ``defer`` raises JobDeferred instead of waiting; ``resumed`` says that ``previous`` was deferred over by this
-    same try, so that its end is this try's end, too.
+    same try, so that its end is this try's end, too. ``given_up`` says that a person ended the try that waited for
+    ``previous``, and began anew: that job is ended, not waited for.
     """
 
     application_name: str | None = None
@@ -88,6 +89,7 @@ class JobControl:
     timeout_seconds: float | None = None
     defer: bool = False
     resumed: bool = False
+    given_up: bool = False
     attachment: Attachment = field(default_factory=Attachment, repr=False, compare=False)
 
 

@@ -57,7 +57,11 @@ class PartitionFate:
 
 @dataclass(frozen=True, kw_only=True)
 class ReportFacts:
-    """The values that one report shows. ``zone`` is the zone of the table's timeline; all times are shown in it."""
+    """The values that one report shows. ``zone`` is the zone of the table's timeline; all times are shown in it.
+
+    ``failed_steps`` are names of steps that failed, and ``unrun_steps`` of those that did not run for that reason: such
+    a step leaves no report, and without them a page would say that nothing had to be done.
+    """
 
     before: TableStatistics | None
     after: TableStatistics
@@ -68,6 +72,8 @@ class ReportFacts:
     now: datetime
     zone: tzinfo
     insight: TableInsight = NO_INSIGHT
+    failed_steps: Sequence[str] = ()
+    unrun_steps: Sequence[str] = ()
 
     @cached_property
     def expiry_entries(self) -> Mapping[str, ExpiryEntry]:

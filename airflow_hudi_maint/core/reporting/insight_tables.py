@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
-from airflow_hudi_maint.core.model.distribution import Quantiles, quantile
+from airflow_hudi_maint.core.model.distribution import Quantiles, largest, quantile
 from airflow_hudi_maint.core.model.health import HealthSignal, Severity, TableHealth, quantity
 from airflow_hudi_maint.core.model.health_facts import FileTotals
 from airflow_hudi_maint.core.model.statistics import PartitionStatistics, TableStatistics
@@ -247,10 +247,11 @@ def skew_sentence(after: TableStatistics) -> str:
     if skew is None or len(after.partitions) < 2:  # noqa: PLR2004 one alone is no distribution
         return ""
     how = next(how for limit, how in _SKEWS if skew.gini < limit)
+    tenth, hundredth = (largest(len(after.partitions), percent=percent) for percent in (10, 1))
+    few = f", {hundredth} {_percent(skew.top_1_percent)}" if hundredth != tenth else ""
     return (
-        f"Bytes lie {how} over partitions: the largest 10 % of them hold {_percent(skew.top_10_percent)} of the bytes, "
-        f"the largest 1 % hold {_percent(skew.top_1_percent)} (Gini {skew.gini:.2f}, coefficient of variation "
-        f"{skew.coefficient_of_variation:.2f})."
+        f"Bytes lie {how} over partitions: {tenth} {_percent(skew.top_10_percent)} of the bytes{few} "
+        f"(Gini {skew.gini:.2f}, coefficient of variation {skew.coefficient_of_variation:.2f})."
     )
 
 

@@ -2,25 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
+from airflow_hudi_maint.core.model.plan import Decision
 from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
 from airflow_hudi_maint.core.model.units import counted, human_bytes, human_count
 from airflow_hudi_maint.core.reporting.facts import DONE, REWRITES, ReportFacts
 
 
 def headline(facts: ReportFacts) -> str:
-    """Say what was done, or would be, or why nothing was."""
+    """Say what failed, what was done, or would be, or why nothing was."""
+    failed = failure_sentence(failed=facts.failed_steps, unrun=facts.unrun_steps)
+    return f"{failed} {_what_was_done(facts)}".strip()
+
+
+def failure_sentence(*, failed: Sequence[str], unrun: Sequence[str]) -> str:
+    """Name the steps that failed; empty without any.
+
+    >>> failure_sentence(failed=["expire_partitions"], unrun=["schedule_clustering", "execute_clustering"])
+    'Failed: expire_partitions; 2 steps after it did not run.'
+    """
+    if not failed:
+        return ""
+    after = f"; {counted(len(unrun), 'step')} after {'it' if len(failed) == 1 else 'them'} did not run" if unrun else ""
+    return f"Failed: {', '.join(failed)}{after}."
+
+
+def _what_was_done(facts: ReportFacts) -> str:
     done = [phrase for one in facts.reports if (phrase := _phrase(one, facts=facts))]
     if done:
         return _sentence("; ".join(done))
     if any(one.outcome is Outcome.DRY_RUN for one in facts.reports):
         return f"Dry run, nothing was changed: {_intent(facts)}."
+    if facts.failed_steps:
+        return f"No other step changed the table: {_intent(facts)}."
     if facts.reports:
-        return "Nothing had to be done: no partition expired and none needed rewriting."
+        return _why_nothing(blocked=_blocked(facts))
     if facts.expiry_plan is None and facts.clustering_plan is None:
         return "The state of the table; nothing was changed."
     return f"Statistics only, nothing was changed: {_intent(facts)}."
+
+
+def _why_nothing(*, blocked: int) -> str:
+    if not blocked:
+        return "Nothing had to be done: no partition expired and none needed rewriting."
+    waits = "waits" if blocked == 1 else "wait"
+    return f"Nothing was changed: {counted(blocked, 'partition')} {waits} for a pending plan, and no other had to be."
 
 
 def state_of_table(facts: ReportFacts) -> str:
@@ -32,6 +59,13 @@ def state_of_table(facts: ReportFacts) -> str:
         f"and {counted(len(after.partitions), 'partition')}; {small} of the files "
         f"{'is' if after.small_file_count == 1 else 'are'} below {human_bytes(after.small_file_bytes)}."
     )
+
+
+def _blocked(facts: ReportFacts) -> int:
+    """How many partitions a plan would have taken, had no pending plan held them."""
+    expiring = {path for path, entry in facts.expiry_entries.items() if entry.decision is Decision.BLOCKED}
+    rewritten = {path for path, entry in facts.clustering_entries.items() if entry.decision is Decision.BLOCKED}
+    return len(expiring | rewritten)
 
 
 def _sentence(text: str) -> str:

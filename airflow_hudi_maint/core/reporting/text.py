@@ -8,14 +8,24 @@ from airflow_hudi_maint.core.model.report import StepReport
 from airflow_hudi_maint.core.model.statistics import TableStatistics
 from airflow_hudi_maint.core.model.units import human_seconds
 from airflow_hudi_maint.core.reporting.cards import figures
+from airflow_hudi_maint.core.reporting.narrative import failure_sentence
 
 
 def render_text_summary(
-    *, before: TableStatistics | None, after: TableStatistics, reports: Sequence[StepReport]
+    *,
+    before: TableStatistics | None,
+    after: TableStatistics,
+    reports: Sequence[StepReport],
+    failed: Sequence[str] = (),
+    unrun: Sequence[str] = (),
 ) -> str:
-    """Write a compact table of the figures before and after, and a line per step; ends without a line break."""
+    """Write a compact table of the figures before and after, and a line per step; ends without a line break.
+
+    ``failed`` names the steps that failed, and ``unrun`` those that did not run for that reason: neither has a report.
+    """
     title = f"{after.table_name} ({after.table_type}, table version {after.table_version})"
-    lines = [title, *_figures(before=before, after=after)]
+    failure = failure_sentence(failed=failed, unrun=unrun)
+    lines = [title, *([failure] if failure else []), *_figures(before=before, after=after)]
     if reports:
         lines += ["", *_steps(reports)]
     return "\n".join(lines)

@@ -9,17 +9,19 @@ from typing import Any
 
 import pytest
 from airflow.sdk.exceptions import TaskDeferred
+from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from airflow_hudi_maint.core.engines.base import JobOutcome
 from airflow_hudi_maint.core.errors import EngineError, EngineKilledError, InvalidSettingError
 from airflow_hudi_maint.core.maintenance import StepReported
-from airflow_hudi_maint.core.maintenance.attaching import attach, run_or_defer
+from airflow_hudi_maint.core.maintenance.attaching import attach, end_previous, run_or_defer
 from airflow_hudi_maint.core.model.job import JobHandle, JobKind, JobRequest, JobStatus
 from airflow_hudi_maint.core.model.report import Outcome, Step, StepReport
-from airflow_hudi_maint.operators.job import JOB_KEY, PLAN_KEY, HudiJobOperator
+from airflow_hudi_maint.operators.job import JOB_KEY, PLAN_KEY, WAIT_KEY, HudiJobOperator
 from airflow_hudi_maint.triggers import job as trigger_module
+from airflow_hudi_maint.triggers import settling
 from airflow_hudi_maint.triggers.job import HudiJobTrigger
-from tests.airflow.fakes import FakeStore, context
+from tests.airflow.fakes import FakeStore, FakeTaskInstance, context
 from tests.unit.core.maintenance.fake_engine import FakeEngine
 
 HANDLE = JobHandle(engine="fake", job_id="1", kind="clean")
@@ -54,6 +56,8 @@ class CleanStep(HudiJobOperator):
             job = self.job(context)
             job.on_planned("/lake/plan.json")
             done = attach(self._workspace, ENGINE, job=job)  # type: ignore[arg-type]
+            if not done and job.previous is not None:
+                end_previous(ENGINE, job.previous, log=self._workspace.log)
             if not done:
                 run_or_defer(self._workspace, ENGINE, REQUEST, job=job, probe=None)  # type: ignore[arg-type]
             outcome = Outcome.ALREADY_DONE if done else Outcome.DONE
@@ -137,6 +141,30 @@ def test_a_task_whose_triggerer_cannot_see_the_job_waits_by_itself(
     assert ("done", 1) == (result["outcome"], len(engine.requests))
 
 
+def test_a_task_that_is_cleared_while_it_is_deferred_ends_its_job_and_begins_anew(engine: FakeEngine) -> None:
+    """The triggerer ends it as well, but may come later than the new try: that must not take the job up again."""
+    store = FakeStore()
+    deferred(store)
+    assert store[WAIT_KEY] == HANDLE.job_id
+    deferred(store)
+    assert len(engine.requests) == 2
+    assert store[JOB_KEY]["job_id"] == store[WAIT_KEY] == "2"
+
+
+def test_a_try_that_dies_before_it_is_deferred_or_after_leaves_its_job_to_the_next(engine: FakeEngine) -> None:
+    """Nobody ended it: a worker was lost."""
+    store = FakeStore()
+    left = deferred(store)
+    with pytest.raises(TaskDeferred):  # It wakes up too early, and its worker dies after that.
+        CleanStep(task_id="step", deferrable=True, base_path="/lake/t").resume(
+            context(store=store), {"status": "error", "message": "silent"}, **(left.kwargs or {})
+        )
+    del store[WAIT_KEY]
+    again = deferred(store)
+    assert again.trigger.job == HANDLE.to_json()  # type: ignore[attr-defined]
+    assert len(engine.requests) == 1
+
+
 def ended(engine: FakeEngine, handle: JobHandle, **_: Any) -> JobOutcome:
     return JobOutcome(handle=handle, status=JobStatus.SUCCEEDED, report=None, log_tail="")
 
@@ -207,6 +235,75 @@ def test_a_person_who_ends_the_task_ends_the_job(engine: FakeEngine, trigger: Hu
     assert engine.running
     asyncio.run(trigger.on_kill())
     assert not engine.running
+
+
+def test_a_kill_outlives_the_cancelling_of_its_trigger(engine: FakeEngine, trigger: HudiJobTrigger) -> None:
+    """Airflow's triggerer cancels a trigger again each second until it is gone, and with it what kills the job."""
+    engine.kill = slowly(engine.kill, seconds=0.3)  # type: ignore[method-assign]
+
+    async def stop() -> None:
+        killing = asyncio.create_task(trigger.on_kill())
+        for _ in range(5):
+            await asyncio.sleep(0.02)
+            killing.cancel()
+        with suppress(asyncio.CancelledError):
+            await killing
+
+    asyncio.run(stop())
+    assert not engine.running
+
+
+def slowly(act: Any, *, seconds: float) -> Any:
+    def later(*arguments: Any, **more: Any) -> Any:
+        time.sleep(seconds)
+        return act(*arguments, **more)
+
+    return later
+
+
+@pytest.mark.parametrize(
+    ("state", "goes_on"), [("deferred", True), ("running", True), ("failed", False), ("queued", False), (None, False)]
+)
+def test_a_trigger_that_another_triggerer_took_over_leaves_the_job_alone(
+    engine: FakeEngine, trigger: HudiJobTrigger, monkeypatch: pytest.MonkeyPatch, *, state: str | None, goes_on: bool
+) -> None:
+    """A triggerer that was silent for a while loses its triggers; Airflow calls that by the same name as a clear."""
+    asked: list[dict[str, Any]] = []
+
+    def states(**question: Any) -> dict[str, dict[str, str | None]]:
+        asked.append(question)
+        return {"run": {"step_3": state}}
+
+    monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", states)
+    trigger.task_instance = FakeTaskInstance(dag_id="dag", task_id="step", run_id="run", map_index=3)  # type: ignore[assignment]
+    asyncio.run(trigger.on_kill())
+    assert engine.running is goes_on
+    assert asked == [{"dag_id": "dag", "task_ids": ["step"], "run_ids": ["run"], "map_index": 3}]
+
+
+def test_a_job_is_killed_where_nobody_says_how_the_task_is(
+    engine: FakeEngine, trigger: HudiJobTrigger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A person who ended a task counts on it."""
+
+    def states(**_: Any) -> None:
+        raise RuntimeError("no supervisor")
+
+    monkeypatch.setattr(RuntimeTaskInstance, "get_task_states", states)
+    trigger.task_instance = FakeTaskInstance()  # type: ignore[assignment]
+    asyncio.run(trigger.on_kill())
+    assert not engine.running
+
+
+def test_a_job_that_ends_at_once_wakes_its_task_up_a_little_later(
+    engine: FakeEngine, trigger: HudiJobTrigger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Airflow takes a task for lost that runs again before its executor has reported the process that deferred it."""
+    monkeypatch.setattr(settling, "SETTLE_SECONDS", 0.2)
+    engine.running = False
+    started = time.monotonic()
+    assert asyncio.run(first_event(trigger))["status"] == "succeeded"
+    assert time.monotonic() - started >= 0.2
 
 
 def test_a_silent_cluster_is_waited_for_and_a_wrong_setting_is_not(

@@ -79,6 +79,11 @@ def test_every_template_field_is_an_argument_and_an_attribute(cls: Any) -> None:
             {"policies": KEEP_TWO, "approval": {"approved": True, "plan_path": "/other"}},
             "the approval is of the plan '/other'",
         ),
+        (
+            HudiExpirePartitionsOperator,
+            {"policies": KEEP_TWO, "approval": "null"},
+            "approval='null' is what a template makes of nothing",
+        ),
     ],
 )
 def test_wrong_arguments_fail_without_a_retry(
@@ -191,6 +196,19 @@ def test_who_approved_and_when_is_handed_on(table: TableBuilder) -> None:
     result = run(HudiExpirePartitionsOperator, table, plan_path=plan, approval=given, plan_only=True)
     report = Path(result["report_path"]).read_text()
     assert '"approval":"approved by ada at 2026-12-01T00:00:00+00:00"' in report.replace('": ', '":')
+
+
+def test_an_approval_that_did_not_come_is_none(table: TableBuilder) -> None:
+    """A task that approves was marked as done by hand, say: its result was taken for an argument that is left out."""
+    plan = plan_of(table)
+    operator = HudiExpirePartitionsOperator(
+        task_id="drop", hudi_conn_id=None, base_path=table.base_path, plan_path=plan, approval="{{ nothing }}"
+    )
+    operator.approval = None  # as rendering leaves it
+    with pytest.raises(AirflowFailException, match="left no result: nobody agreed, and nothing is dropped"):
+        operator.execute(context())
+    left_out = run(HudiExpirePartitionsOperator, table, plan_path=plan, approval="", plan_only=True)
+    assert left_out["outcome"] == "dry-run"
 
 
 def test_nobody_in_time_is_a_rejection(table: TableBuilder) -> None:

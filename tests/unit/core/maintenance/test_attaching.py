@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -25,14 +25,16 @@ class Table:
         self.lines.append(line)
 
 
+@dataclass
 class EndsSoon(FakeEngine):
     """A job that runs for a few looks."""
 
-    looks = 2
+    looks: int = 2
+    end: JobStatus = JobStatus.SUCCEEDED
 
     def status(self, handle: JobHandle) -> JobStatus:
         self.looks -= 1
-        return JobStatus.RUNNING if self.looks > 0 else JobStatus.SUCCEEDED
+        return JobStatus.RUNNING if self.looks > 0 else self.end
 
 
 @pytest.fixture
@@ -98,3 +100,18 @@ def test_a_job_that_ended_before_this_try_is_nothing_to_wait_for(workspace: Work
     assert not attach(workspace, engine, job=job)
     assert job.attachment.outcome is None
     assert not attach(workspace, engine, job=JobControl())
+
+
+def test_a_job_that_is_killed_while_a_retry_waits_is_run_anew(workspace: Workspace) -> None:
+    """A stopped task had its job killed, which takes a while; the next try has begun meanwhile and is not to blame."""
+    engine = EndsSoon(outlives=True, end=JobStatus.KILLED)
+    job = JobControl(previous=HANDLE)
+    assert not attach(workspace, engine, job=job)
+    assert run_or_defer(workspace, engine, REQUEST, job=job, probe=None).handle == replace(HANDLE, job_id="1")
+    assert len(engine.requests) == 1
+
+
+def test_a_job_that_a_person_gave_up_is_not_taken_up_again(workspace: Workspace) -> None:
+    """It is ended instead, by who looks for it."""
+    engine = FakeEngine(outlives=True, running=True)
+    assert not attach(workspace, engine, job=JobControl(previous=HANDLE, given_up=True, defer=True))

@@ -166,7 +166,7 @@ def test_a_clustering_that_was_planned_since_is_waited_for(table: TableBuilder) 
     }
     table.pending(at(20), "clustering", content)
 
-    with pytest.raises(PendingActionError, match=f"holds 1 partitions of the plan, {DAYS[0]!r} first"):
+    with pytest.raises(PendingActionError, match=f"holds 1 partition of the plan, {DAYS[0]!r} first"):
         maintenance.expire_partitions(_workspace(table), now=NOW, job=JobControl(), plan_path=planned.path)
     engine = _dropping(table)
     reported = maintenance.expire_partitions(

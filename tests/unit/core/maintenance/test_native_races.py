@@ -345,43 +345,58 @@ def test_two_schedulers_at_once_put_no_file_group_into_two_plans(
         assert [*schedule(workspace).report.instants] == _plans(workspace)
 
 
+class InStep:
+    """The storage of one of two schedulers: both write their first plans at once, and look only once both are there."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, storage: Storage, *, meetings: list[threading.Barrier]) -> None:
+        """Watch a storage; ``meetings`` are those before the write, after it, and after the look."""
+        self._write_new, self._names = storage.write_new, storage.names
+        self._meetings = iter(meetings)
+        self.written: list[str] = []
+        monkeypatch.setattr(storage, "write_new", self.write_new)
+        monkeypatch.setattr(storage, "names", self.names)
+
+    def _meet(self) -> None:
+        meeting = next(self._meetings, None)
+        if meeting is not None:
+            meeting.wait()
+
+    def write_new(self, path: str, data: bytes) -> bool:
+        """Meet before and after the first plan: else one finds the other's in its look before, and writes none."""
+        if not path.endswith(".requested"):
+            return self._write_new(path, data)
+        self._meet()
+        done = self._write_new(path, data)
+        self.written.append(path)
+        self._meet()
+        return done
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """Meet after the first look that follows the plan."""
+        seen = self._names(path)
+        if len(self.written) == 1:
+            self._meet()
+        return seen
+
+
 def test_two_who_see_each_other_both_stand_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither can know what the other saw: both withdraw, and at most one of their later plans stands."""
     monkeypatch.setattr("airflow_hudi_maint.core.maintenance.native_scheduling._PAUSE_SECONDS", 0.02)
     builder = six_days(tmp_path)
-    both_planned, both_wrote, both_looked = (threading.Barrier(2, timeout=60) for _ in range(3))
+    both_planned, *meetings = [threading.Barrier(2, timeout=60) for _ in range(4)]
     written: list[str] = []
     ends: list[str] = []
 
     def run(now: datetime) -> None:
         workspace = workspace_of(builder)
-        storage = workspace.table.storage
-        write_new, names = storage.write_new, storage.names
-        steps: list[str] = []
-
-        def write_together(path: str, data: bytes) -> bool:
-            done = write_new(path, data)
-            if path.endswith(".requested"):
-                written.append(path)
-                steps.append("wrote")
-                if len(steps) == 1:
-                    both_wrote.wait()
-            return done
-
-        def look_together(path: str) -> tuple[str, ...]:
-            seen = names(path)
-            if steps == ["wrote"]:
-                steps.append("looked")
-                both_looked.wait()
-            return seen
-
         planned = maintenance.plan_clustering(workspace, now=now, settings=SMALL)
         both_planned.wait()  # else the later one may find the other's plan already, and plan nothing
-        storage.write_new, storage.names = write_together, look_together  # type: ignore[method-assign]
+        in_step = InStep(monkeypatch, workspace.table.storage, meetings=meetings)
         try:
             ends.append(str(_apply(workspace, planned, now=now).report.outcome))
         except PendingActionError:
             ends.append("in the way")
+        written.extend(in_step.written)
 
     threads = [threading.Thread(target=run, args=(NOW + timedelta(minutes=number),)) for number in range(2)]
     for thread in threads:
