@@ -168,8 +168,8 @@ class ProviderRest:
 
     def _silent(self, error: Exception) -> EngineError:
         return EngineError(
-            f"Livy at {self.root} does not answer ({error}). Is it running, is this its address, and is its "
-            "certificate trusted?"
+            f"Livy at {self.root} does not answer ({error}). Is it running, and is this its address? "
+            "Over https, is its certificate trusted?"
         )
 
 

@@ -48,7 +48,10 @@ class JoinedRange:
         found: Struct = {3: (I64, self.nulls)}
         if not self.is_known or self.least is None:
             return found
-        least, greatest = (_stored(one, physical_type) for one in (self.least, self.greatest))
+        least, greatest = self.least, self.greatest
+        if physical_type in (FLOAT, DOUBLE):  # the format asks for these: the two zeros are equal, and either may occur
+            least, greatest = (-0.0 if least == 0 else least), (0.0 if greatest == 0 else greatest)
+        least, greatest = (_stored(one, physical_type) for one in (least, greatest))
         if physical_type != BYTE_ARRAY:
             found[1], found[2] = (BINARY, greatest), (BINARY, least)
         found[5], found[6] = (BINARY, greatest), (BINARY, least)
@@ -65,7 +68,9 @@ def range_of(chunk: Any, *, is_wanted: bool) -> ChunkRange | None:  # noqa: ANN4
     shortened = (getattr(told, "is_min_value_exact", None), getattr(told, "is_max_value_exact", None))
     if not told.has_min_max or False in shortened:
         return None
-    return ChunkRange(told.null_count, _value(told.min_raw), _value(told.max_raw))
+    least, greatest = _value(told.min_raw), _value(told.max_raw)
+    # Some writers tell NaN, which readers pass over: nobody knows the range of the chunk then.
+    return ChunkRange(told.null_count, least, greatest) if least <= greatest else None
 
 
 def _value(raw: Any) -> Any:  # noqa: ANN401 a number or bytes

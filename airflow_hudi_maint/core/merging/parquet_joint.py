@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_hudi_maint.core.merging.parquet_footer import MAGIC, framed
-from airflow_hudi_maint.core.merging.parquet_page_headers import varint, zigzag
+from airflow_hudi_maint.core.merging.parquet_page_headers import dictionary_values, varint, zigzag
 from airflow_hudi_maint.core.merging.parquet_physical import physical_prefix
 from airflow_hudi_maint.core.merging.parquet_types import FIXED, INT96, SchemaNode
-from airflow_hudi_maint.core.merging.thrift_compact import STRUCT, list_header
+from airflow_hudi_maint.core.merging.thrift_compact import STRUCT, ThriftError, list_header
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,16 +69,19 @@ def joint_table(pieces: Sequence[Piece], *, wanted: WantedColumns, dictionaries:
     """
     parts: list[bytes | memoryview] = [MAGIC]
     groups: list[bytes] = []
+    starts: list[list[int]] = []
     at, rows = len(MAGIC), 0
     for content, metadata, place in pieces:
         group = metadata.row_group(place)
         written = []
+        starts.append([])
         for leaf, type_ in zip(wanted.leaves, wanted.types, strict=True):
             found = _chunk(group.column(leaf), type_=type_, at=at, end=len(content))
             if found is None:
                 return None
             data, start, size = found
             written.append(data)
+            starts[-1].append(at)
             parts.append(memoryview(content)[start : start + size])
             at += size
         groups.append(_row_group(written, rows=group.num_rows))
@@ -93,12 +95,17 @@ def joint_table(pieces: Sequence[Piece], *, wanted: WantedColumns, dictionaries:
     )
     parts.append(framed(footer))
     return _table(
-        b"".join(parts), rows=[one.metadata.row_group(one.group).num_rows for one in pieces], names=dictionaries
+        b"".join(parts),
+        rows=[one.metadata.row_group(one.group).num_rows for one in pieces],
+        starts=starts,
+        names=dictionaries,
     )
 
 
-def _table(data: bytes, *, rows: Sequence[int], names: Sequence[str]) -> pa.Table | None:
-    """All values of a file with row groups of so many rows.
+def _table(
+    data: bytes, *, rows: Sequence[int], starts: Sequence[Sequence[int]], names: Sequence[str]
+) -> pa.Table | None:
+    """All values of a file with row groups of so many rows, whose chunks begin at ``starts``.
 
     A damaged row group may have other numbers of values than it says. Read by itself, it gives as many as it has rows,
     or fails; read with others, it would move what follows. So that is done for dictionaries alone, which show by their
@@ -117,15 +124,38 @@ def _table(data: bytes, *, rows: Sequence[int], names: Sequence[str]) -> pa.Tabl
     if not names:
         return table
     coded = reader.read(columns=list(names), use_threads=False)
-    for column in coded.columns:
+    leaves = [reader.schema.column(place).path for place in range(len(starts[0]))]
+    for name, column in zip(coded.column_names, coded.columns, strict=True):
         column.validate(full=True)  # otherwise pyarrow looks at indexes when it decodes them
-        ends = set(accumulate(len(one) for one in column.chunks))
-        if not ends.issuperset(accumulate(rows)):
+        leaf = leaves.index(name)
+        if not _are_whole(column, rows=rows, data=data, starts=[one[leaf] for one in starts]):
             return None
     sides = [coded if name in names else table for name in all_names]
     fields = [side.schema.field(name) for name, side in zip(all_names, sides, strict=True)]
     columns = [side.column(name) for name, side in zip(all_names, sides, strict=True)]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _are_whole(column: pa.ChunkedArray, *, rows: Sequence[int], data: bytes, starts: Sequence[int]) -> bool:
+    """Whether dictionaries are as they were stored, each for the rows of one row group.
+
+    Pyarrow leaves out what comes twice in a dictionary, which moves all behind it to other indexes.
+    """
+    chunks = iter(column.chunks)
+    for count, start in zip(rows, starts, strict=True):
+        try:
+            stored = dictionary_values(data, start, end=len(data))
+        except (ThriftError, KeyError, TypeError, ValueError, IndexError):
+            return False
+        left = count
+        while left > 0:
+            one = next(chunks, None)
+            if one is None or (stored is not None and len(one.dictionary) != stored):
+                return False
+            left -= len(one)
+        if left:
+            return False
+    return next(chunks, None) is None
 
 
 def _chunk(chunk: Any, *, type_: int, at: int, end: int) -> tuple[bytes, int, int] | None:  # noqa: ANN401 no types

@@ -56,6 +56,18 @@ def page_at(content: bytes, at: int, *, end: int) -> Page:
     return Page(kind, count, encoding, plain, start - at, start, start + size)
 
 
+def dictionary_values(content: bytes, at: int, *, end: int) -> int | None:
+    """How many values the dictionary page has that begins at a position; None where another page does.
+
+    Raises as :func:`page_at` does, but not for a checksum.
+    """
+    found = _DICTIONARY.match(content, at, end)
+    if found is not None:
+        return _number(found[3])
+    header = CompactReader(content, at).struct()
+    return int(header[_DICTIONARY_HEADER][1][1][1]) if header[_KIND][1] == DICTIONARY_PAGE else None
+
+
 def pages_from(content: bytes, at: int, *, end: int) -> Iterator[Page]:
     """All pages up to the end of a chunk. Raises as :func:`page_at` does."""
     while at < end:

@@ -51,6 +51,8 @@ class Glance:
         header = found.header + found.line_end if rules.has_header else b""
         if rules.has_header:
             is_plain = found.header and header.endswith(b"\n") and found.cut_bytes in {len(header), len(BOM + header)}
+            # A second mark would make the first one of another file a part of its header.
+            is_plain = is_plain and not header.startswith(BOM)
             if not is_plain or mark in header or header.count(rules.quote.encode() or b"\0") % 2:
                 return None
         quote = ord(rules.quote) if rules.quote else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,19 @@ from hypothesis import strategies as st
 
 from airflow_hudi_maint.core.errors import UnreadableFileError
 from airflow_hudi_maint.core.merging import parquet_shortcuts
+from airflow_hudi_maint.core.merging.parquet_footer import (
+    META_DATA,
+    STATISTICS,
+    chunks,
+    framed,
+    parse_footer,
+    read_footer,
+    row_groups,
+)
 from airflow_hudi_maint.core.merging.parquet_pages import PageReader, PageRules
 from airflow_hudi_maint.core.merging.parquet_splicing import Splice
+from airflow_hudi_maint.core.merging.thrift_compact import BINARY, struct_bytes
+from airflow_hudi_maint.core.storage.filesystem import Storage
 from tests.unit.core.merging.parquet_files import concatenated, merged, written
 
 ROWS = 4000
@@ -109,6 +121,43 @@ def test_not_a_number_and_both_zeros_leave_a_range_that_holds(tmp_path: Path) ->
     )
     told = pq.read_metadata(tmp_path / "merged.parquet").row_group(0).column(0).statistics
     assert (math.copysign(1, told.min), told.min, told.max) == (-1, 0.0, FILES * ROWS - 1.0)
+
+
+def with_range(path: Path, *, least: float, greatest: float) -> None:
+    """Have a file's footer tell another range of its first column."""
+    data = path.read_bytes()
+    told = read_footer(Storage.open(str(path.parent)), path=path.name)
+    footer = parse_footer(told.data, name=path.name)
+    found = chunks(row_groups(footer)[0])[0][META_DATA][1][STATISTICS][1]
+    for fields, value in (((2, 6), least), ((1, 5), greatest)):
+        found.update({field: (BINARY, struct.pack("<d", value)) for field in fields})
+    path.write_bytes(data[: told.starts_at] + framed(struct_bytes(footer)))
+
+
+@pytest.mark.parametrize("range_", [(math.nan, math.nan), (0.0, math.nan), (math.nan, 0.0), (9.0, -9.0)], ids=str)
+def test_a_range_that_is_none_is_not_joined_but_looked_for_among_the_values(
+    tmp_path: Path, range_: tuple[float, float]
+) -> None:
+    """Older writers told NaN. It is neither less nor greater than any other, so that it would hide a whole file."""
+
+    def column(number: int) -> pa.Array:
+        values = [number * 1e6 + one for one in range(ROWS)]
+        return pa.array([-1e9, 1e9, *values[2:]] if number == 1 else values)
+
+    names = written(tmp_path, files_of(column))
+    with_range(tmp_path / names[1], least=range_[0], greatest=range_[1])
+    assert merged_by_pages(tmp_path, names, columns=1) == concatenated(tmp_path, names)
+    told = pq.read_metadata(tmp_path / "merged.parquet").row_group(0).column(0).statistics
+    assert (told.min, told.max) == (-1e9, 1e9)
+
+
+def test_a_zero_at_the_end_of_a_range_has_the_sign_that_leaves_room_for_the_other(tmp_path: Path) -> None:
+    """Some writers tell the zero that they met first: the other one, in another file, would lie outside."""
+    names = written(tmp_path, files_of(lambda number: pa.array([number * 1e6 + one for one in range(ROWS)])))
+    with_range(tmp_path / names[0], least=0.0, greatest=ROWS - 1.0)
+    merged_by_pages(tmp_path, names, columns=1)
+    told = pq.read_metadata(tmp_path / "merged.parquet").row_group(0).column(0).statistics
+    assert (told.min, math.copysign(1, told.min)) == (0.0, -1)
 
 
 @pytest.mark.parametrize(

@@ -90,8 +90,8 @@ def test_one_quote_too_many_is_seen_wherever_it_is(length: int) -> None:
 
 @pytest.mark.parametrize(
     "first",
-    [b"id,n", b"id\\,n\n1\n", b"\n1\n"],
-    ids=["a header without a line end", "a backslash in the header", "an empty header"],
+    [b"id,n", b"id\\,n\n1\n", b"\n1\n", BOM + BOM + b"id,n\n1\n"],
+    ids=["a header without a line end", "a backslash in the header", "an empty header", "a second byte order mark"],
 )
 def test_an_odd_header_is_no_guide(first: bytes) -> None:
     rules = TextRules(format=FileFormat.CSV, has_header=True)
