@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,13 +69,3 @@ def written_place(root: Path) -> dict[str, Path]:
     (root / "trips" / ".hoodie").mkdir(parents=True)
     bundle = resolve_bundle(DEFAULT_BUNDLE, java=find_java(), pyspark=find_pyspark(sys.executable))
     return {"base_path": root / "trips", "jobs_dir": jobs, "bundle": bundle}
-
-
-def eventually(condition: Callable[[], bool], *, seconds: float = 120.0) -> bool:
-    """Wait until it holds; False when it does not in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.2)
-    return True

@@ -13,6 +13,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from airflow_hudi_maint.core.engines.rest_client import (
+    HTTP_CLIENT_ERROR,
+    HTTP_NOT_FOUND,
+    HTTP_SERVER_ERROR,
+    HTTP_UNAUTHORIZED,
+    RestClient,
+    json_object,
+    said_in,
+)
 from airflow_hudi_maint.core.errors import EngineError, InvalidSettingError
 
 if TYPE_CHECKING:
@@ -25,11 +34,6 @@ _SILENCE_SECONDS = 10.0
 """For a connection without a timeout of its own: the provider's hook would wait for ever."""
 _ATTEMPTS = 4
 _PAUSE_SECONDS = 0.5
-_UNAUTHORIZED = (401, 403)
-_NOT_FOUND = 404
-_ERROR = 400
-_SERVER_ERROR = 500
-_SAID_CHARACTERS = 500
 
 
 def livy_rest(connection: LivyConnection, *, auth_type: str | None = None) -> Rest:
@@ -46,8 +50,6 @@ def livy_rest(connection: LivyConnection, *, auth_type: str | None = None) -> Re
             f"{', '.join(needs_provider)} of the connection {connection.conn_id!r} to Livy is for Airflow's Livy "
             "provider, which is not installed: install apache-airflow-providers-apache-livy (the extra [livy])"
         )
-    from airflow_hudi_maint.core.engines.rest_client import RestClient
-
     return RestClient(
         root=connection.root,
         what="Livy",
@@ -111,34 +113,23 @@ class ProviderRest:
                     raise self._silent(error) from None
             else:
                 code = answer.status_code
-                if code < _SERVER_ERROR or data is not None or attempt == self.attempts:
+                if code < HTTP_SERVER_ERROR or data is not None or attempt == self.attempts:
                     return self._read(answer, verb=verb, path=path)
             time.sleep(_PAUSE_SECONDS * 2 ** (attempt - 1))
         raise AssertionError  # pragma: no cover  the last attempt returned or raised
 
     def _read(self, answer: Any, *, verb: str, path: str) -> Mapping[str, object] | None:
         code = answer.status_code
-        if code == _NOT_FOUND:
+        if code == HTTP_NOT_FOUND:
             return None
-        if code in _UNAUTHORIZED:
+        if code in HTTP_UNAUTHORIZED:
             raise InvalidSettingError(
                 f"Livy at {self.root} does not let {self.connection.user or 'an anonymous user'} in (HTTP {code}); "
                 f"give login and password in connection {self.connection.conn_id!r}"
             )
-        try:
-            document = answer.json() if answer.content else {}
-        except ValueError:
-            document = None
-        if code >= _ERROR:
-            raise EngineError(
-                f"Livy at {self.root} refused {verb} {path} (HTTP {code}): {_said(document, answer.text)}"
-            )
-        if not isinstance(document, dict):
-            raise EngineError(
-                f"Livy at {self.root}{path} does not answer with JSON, but: {answer.content[:200]!r}. "
-                "Is it another server's address?"
-            )
-        return document
+        if code >= HTTP_CLIENT_ERROR:
+            raise EngineError(f"Livy at {self.root} refused {verb} {path} (HTTP {code}): {said_in(answer.text)}")
+        return json_object(answer.content, where=f"Livy at {self.root}{path}")
 
     def _hook(self) -> Any:
         from airflow.sdk import Connection
@@ -189,14 +180,6 @@ def _was_not_received(error: Exception) -> bool:
     """Whether no connection came about, as far as urllib3 says."""
     reason = getattr(error.args[0], "reason", None) if error.args else None
     return type(reason).__name__ in ("NewConnectionError", "ConnectTimeoutError", "NameResolutionError")
-
-
-def _said(document: object, text: str) -> str:
-    if isinstance(document, dict):
-        for name in ("msg", "message"):
-            if isinstance(document.get(name), str):
-                return str(document[name])[:_SAID_CHARACTERS]
-    return text.strip()[:_SAID_CHARACTERS]
 
 
 def _broken(error: ImportError) -> InvalidSettingError:

@@ -297,8 +297,8 @@ def together(parts: Iterable[Mapping[str, Any]], *, root: str, plan_path: str) -
         for name in ("groups", "files_before", "files_after", "bytes_before", "bytes_after", "warnings", "seconds")
     }
     outcome = str(Outcome.DONE if counts["groups"] else Outcome.NOTHING_TO_DO)
-    directories = "1 directory" if len(rows) == 1 else f"{len(rows):,} directories"
-    message = f"{directories} of {root}: {counted(counts['files_before'], 'file')} became {counts['files_after']:,}"
+    before = counted(counts["files_before"], "file")
+    message = f"{counted(len(rows), 'directory')} of {root}: {before} became {counts['files_after']:,}"
     return {
         "action": "merge", "outcome": outcome, "message": message, "root": root, "run": None, **counts,
         "plan_path": plan_path,

@@ -71,11 +71,11 @@ class HudiJobTrigger(BaseTrigger):
         ``blind`` says that this triggerer cannot look at the job at all, which waiting does not mend.
         """
         started = time.monotonic()
-        event = await self._event()
+        event = await self._job_ended()
         await settle(started=started)
         yield event
 
-    async def _event(self) -> TriggerEvent:
+    async def _job_ended(self) -> TriggerEvent:
         from airflow_hudi_maint.core.model.job import JobHandle
 
         handle, heard = JobHandle.from_json(self.job), time.monotonic()

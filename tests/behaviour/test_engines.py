@@ -17,8 +17,9 @@ from airflow_hudi_maint.core.engines.local import LocalSparkEngine
 from airflow_hudi_maint.core.engines.spark_submit import SparkSubmitEngine
 from airflow_hudi_maint.core.errors import EngineKilledError
 from airflow_hudi_maint.core.model.job import JobHandle, JobStatus
-from tests.jobs_place import SECRET, JobsPlace, eventually, written_place
+from tests.jobs_place import SECRET, JobsPlace, written_place
 from tests.standalone_cluster import StandaloneSpark, running_standalone_spark
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.spark
 
@@ -121,7 +122,9 @@ def test_a_job_that_takes_too_long_is_killed(place: Place, kind: str) -> None:
             interval_seconds=0.3,
             timeout_seconds=12.0,
         )
-    assert eventually(lambda: not place.cluster.page()["activeapps"] and not place.cluster.page()["activedrivers"])
+    assert eventually(
+        lambda: not place.cluster.page()["activeapps"] and not place.cluster.page()["activedrivers"], seconds=60
+    )
 
 
 def test_a_job_on_the_cluster_is_found_by_its_handle_and_by_its_name(place: Place) -> None:
@@ -131,7 +134,7 @@ def test_a_job_on_the_cluster_is_found_by_its_handle_and_by_its_name(place: Plac
     assert place.engine("cluster").submit(request) == handle
     stored = JobHandle.from_json(json.loads(json.dumps(handle.to_json())))
 
-    assert eventually(lambda: [one["name"] for one in place.cluster.page()["activeapps"]] == ["once"])
+    assert eventually(lambda: [one["name"] for one in place.cluster.page()["activeapps"]] == ["once"], seconds=60)
     note = place.base_path / ".hoodie/.airflow_hudi_maint/jobs/once/delete_partitions/submission.json"
     note.unlink()
     by_name = place.engine("cluster").submit(request)
@@ -151,7 +154,7 @@ def test_a_driver_that_was_given_up_leaves_the_table_alone(place: Place) -> None
     handle = submit_job(engine, request, on_submitted=lambda _: None, log=str)
     claim = place.base_path / ".hoodie/.airflow_hudi_maint/jobs/late/delete_partitions/claim.json"
     claim.write_text('{"version": 1, "claim": "of another"}', encoding="utf-8")
-    assert eventually(lambda: engine.status(handle).ended)
+    assert eventually(lambda: engine.status(handle).ended, seconds=60)
     assert engine.status(handle) is JobStatus.FAILED
     assert engine.report(handle) is None
     engine.close(handle)

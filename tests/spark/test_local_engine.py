@@ -9,7 +9,6 @@ import sys
 import textwrap
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,9 +16,7 @@ from airflow_hudi_maint.core.engines.base import run_job
 from airflow_hudi_maint.core.engines.local import LocalSparkEngine
 from airflow_hudi_maint.core.model.document import Json
 from airflow_hudi_maint.core.model.job import JobHandle, JobKind, JobReport, JobRequest, JobStatus
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.spark
 
@@ -177,15 +174,6 @@ def test_a_plan_is_written_and_executed_by_name_on_a_version_8_table(tables: Pat
     assert {month: len(names) for month, names in written.items()} == {"month=9": 1, "month=10": 1, "month=11": 0}
     assert properties(table) == before
     assert before["hoodie.table.version"] == "8"
-
-
-def eventually(condition: Callable[[], bool], *, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.1)
-    return True
 
 
 def command_lines(handle: JobHandle) -> list[str]:

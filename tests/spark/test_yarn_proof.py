@@ -27,7 +27,8 @@ from airflow_hudi_maint.core.model.policy import PolicySet
 from airflow_hudi_maint.core.model.report import Outcome
 from airflow_hudi_maint.core.storage.job_exchange import StorageExchange
 from tests.golden.golden import unpack
-from tests.jobs_place import SECRET, JobsPlace, eventually, written_place
+from tests.jobs_place import SECRET, JobsPlace, written_place
+from tests.waiting import eventually
 from tests.yarn_cluster import Yarn, running_yarn
 
 pytestmark = [pytest.mark.spark, pytest.mark.proof]
@@ -160,7 +161,7 @@ def test_a_job_is_killed(place: Place) -> None:
     """Within seconds, driver and executors."""
     handle = place.engine().submit(place.request("killed", seconds=300))
     job_id = handle.job_id.split()[0]
-    assert eventually(lambda: command_lines().count(f"/{job_id}/") > 1)
+    assert eventually(lambda: command_lines().count(f"/{job_id}/") > 1, seconds=120)
     place.engine().kill(handle)
     assert place.engine().status(handle) is JobStatus.KILLED
     assert eventually(lambda: f"/{job_id}/" not in command_lines(), seconds=20)
@@ -170,7 +171,7 @@ def test_a_driver_that_is_given_up_while_it_works_ends(place: Place) -> None:
     """As when its manager was started anew and another job was submitted: it leaves the table to that one."""
     handle = place.engine().submit(place.request("given-up", seconds=300))
     folder = place.base_path / ".hoodie/.airflow_hudi_maint/jobs/given-up/delete_partitions"
-    assert eventually((folder / "progress.json").exists)
+    assert eventually((folder / "progress.json").exists, seconds=120)
     (folder / "claim.json").write_text('{"version": 1, "claim": "of another"}', encoding="utf-8")
     assert eventually(lambda: place.engine().status(handle) is JobStatus.FAILED, seconds=40)
     assert "another took its place" in place.engine().log_tail(handle)

@@ -29,10 +29,10 @@ _MOST_BYTES = 64 << 20
 _BLOCK = 64 << 10
 _ATTEMPTS = 4
 _PAUSE_SECONDS = 0.5
-_HTTP_UNAUTHORIZED = (401, 403)
-_HTTP_CLIENT_ERROR = 400
-_HTTP_NOT_FOUND = 404
-_HTTP_SERVER_ERROR = 500
+HTTP_UNAUTHORIZED = (401, 403)
+HTTP_CLIENT_ERROR = 400
+HTTP_NOT_FOUND = 404
+HTTP_SERVER_ERROR = 500
 _TRUST_SECONDS = 600.0
 _CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")
 _SAME_AGAIN = (307, 308)
@@ -94,16 +94,7 @@ class RestClient:
         self._ask("POST", path, body=b"")
 
     def _object(self, answer: bytes, path: str) -> JsonAnswer:
-        try:
-            document = json.loads(answer or b"{}")
-        except (ValueError, RecursionError):
-            document = None
-        if not isinstance(document, dict):
-            raise EngineError(
-                f"{self.what} at {self.root}{path} does not answer with JSON, but: {answer[:200]!r}. "
-                "Is it another server's address?"
-            )
-        return document
+        return json_object(answer, where=f"{self.what} at {self.root}{path}")
 
     def _ask(self, verb: str, path: str, *, body: bytes | None) -> bytes | None:
         for attempt in range(1, self.attempts + 1):
@@ -111,9 +102,9 @@ class RestClient:
                 return self._ask_once(verb, path, body=body)
             except urllib.error.HTTPError as error:
                 with error:
-                    if error.code == _HTTP_NOT_FOUND:
+                    if error.code == HTTP_NOT_FOUND:
                         return None
-                    if error.code < _HTTP_SERVER_ERROR or body is not None or attempt == self.attempts:
+                    if error.code < HTTP_SERVER_ERROR or body is not None or attempt == self.attempts:
                         raise self._refused(error, verb=verb, path=path) from None
             except (OSError, http.client.HTTPException) as error:
                 if attempt == self.attempts or (body is not None and not _was_not_received(error)):
@@ -149,14 +140,14 @@ class RestClient:
         )
 
     def _refused(self, error: urllib.error.HTTPError, *, verb: str, path: str) -> EngineError | InvalidSettingError:
-        said = _said(self._body_of(error))
-        if error.code in _HTTP_UNAUTHORIZED:
+        said = said_in(self._body_of(error))
+        if error.code in HTTP_UNAUTHORIZED:
             return InvalidSettingError(
                 f"{self.what} at {self.root} does not let {self.user or 'an anonymous user'} in "
                 f"(HTTP {error.code}{f': {said}' if said else ''}); "
                 "give login and password in its connection. Kerberos is not spoken here"
             )
-        elsewhere = error.headers.get("Location") if error.code < _HTTP_CLIENT_ERROR else None
+        elsewhere = error.headers.get("Location") if error.code < HTTP_CLIENT_ERROR else None
         if elsewhere:
             said = f"it is at {elsewhere.partition('?')[0]}. {said}".strip()
         return EngineError(f"{self.what} at {self.root} refused {verb} {path} (HTTP {error.code}): {said}")
@@ -192,6 +183,17 @@ class _SameRequestElsewhere(urllib.request.HTTPRedirectHandler):
         return urllib.request.Request(  # noqa: S310 - the base class follows to http, https and ftp alone
             newurl, data=req.data, headers=dict(req.headers), method=req.get_method(), unverifiable=True
         )
+
+
+def json_object(answer: bytes, *, where: str) -> JsonAnswer:
+    """Return the object that an answer is; none at all is an empty one. Raises EngineError for anything else."""
+    try:
+        document = json.loads(answer or b"{}")
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict):
+        raise EngineError(f"{where} does not answer with JSON, but: {answer[:200]!r}. Is it another server's address?")
+    return document
 
 
 def quoted(name: str) -> str:
@@ -266,7 +268,7 @@ def _was_not_received(error: Exception) -> bool:
     return isinstance(reason, ConnectionRefusedError)
 
 
-def _said(text: str) -> str:
+def said_in(text: str) -> str:
     """Return the message in an error's body, which each manager has under another name."""
     try:
         document = json.loads(text)

@@ -44,10 +44,14 @@ def human_count(count: int | None) -> str:
 def counted(count: int, noun: str) -> str:
     """Write a count with its noun, in the plural unless it is one.
 
-    >>> counted(1, "partition"), counted(1200, "file")
-    ('1 partition', '1,200 files')
+    >>> counted(1, "partition"), counted(1200, "file"), counted(2, "directory"), counted(2, "day")
+    ('1 partition', '1,200 files', '2 directories', '2 days')
     """
-    return f"{human_count(count)} {noun if count == 1 else noun + 's'}"
+    return f"{human_count(count)} {noun if count == 1 else _plural(noun)}"
+
+
+def _plural(noun: str) -> str:
+    return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
 
 
 def human_seconds(seconds: float) -> str:

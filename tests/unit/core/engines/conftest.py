@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import textwrap
-import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,19 +17,9 @@ from airflow_hudi_maint.core.engines.local_handle import LocalHandle
 from airflow_hudi_maint.core.model.job import JobHandle, JobKind, JobRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 JOBS = Path(local.__file__).parents[2] / "jobs"
-
-
-def eventually(condition: Callable[[], bool], *, seconds: float = 10.0) -> bool:
-    """Wait until something is so; False when it is not in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def running(pid: int) -> bool:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.unit.core.engines.conftest import JOBS, eventually
+from tests.unit.core.engines.conftest import JOBS
+from tests.waiting import eventually
 
 DRIVER = """
 import sys, time

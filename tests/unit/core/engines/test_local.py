@@ -19,7 +19,8 @@ import pytest
 from airflow_hudi_maint.core.engines.local import LocalSparkEngine
 from airflow_hudi_maint.core.errors import BundleError, InvalidSettingError, PendingActionError
 from airflow_hudi_maint.core.model.job import JobHandle, JobStatus
-from tests.unit.core.engines.conftest import JOBS, FakeJobs, eventually, request, running
+from tests.unit.core.engines.conftest import JOBS, FakeJobs, request, running
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

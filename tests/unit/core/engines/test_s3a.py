@@ -12,8 +12,8 @@ from airflow_hudi_maint.core.engines.java import JavaInstallation
 from airflow_hudi_maint.core.engines.pyspark_install import PysparkInstallation
 from airflow_hudi_maint.core.engines.s3a import connector_packages, s3_access
 from airflow_hudi_maint.core.errors import BundleError
-from tests.unit.core.engines.conftest import eventually
 from tests.unit.core.engines.conftest import request as job_request
+from tests.waiting import eventually
 
 if TYPE_CHECKING:
     from tests.unit.core.engines.conftest import FakeJobs

@@ -9,6 +9,8 @@ import pytest
 
 from airflow_hudi_maint.core import maintenance
 from airflow_hudi_maint.core.maintenance import JobControl, StepReported, Workspace
+from airflow_hudi_maint.core.maintenance.clustering_planning import PlannedClustering
+from airflow_hudi_maint.core.maintenance.scheduling import schedule_planned
 from airflow_hudi_maint.core.model.plan import ClusteringSettings
 from airflow_hudi_maint.core.model.scheduler import PlanOwner, Scheduler
 from tests.unit.core.maintenance.fake_engine import FakeEngine
@@ -54,3 +56,20 @@ def schedule(
 
 def names_of(table: TableBuilder) -> set[str]:
     return set(table.storage.names(table.timeline_folder))
+
+
+def planned_of(workspace: Workspace) -> PlannedClustering:
+    return maintenance.plan_clustering(workspace, now=NOW, settings=SMALL)
+
+
+def put_on_timeline(workspace: Workspace, planned: PlannedClustering, *, now: datetime = NOW) -> StepReported:
+    return schedule_planned(
+        workspace, planned, ours=(), job=JobControl(), dry_run=False, scheduler=Scheduler.NATIVE, now=now
+    )
+
+
+def plans_of(workspace: Workspace) -> list[str]:
+    plans = workspace.table.pending_plans(workspace.table.timeline())
+    file_groups = [(one.partition_path, one.file_id) for plan in plans for one in plan.inputs]
+    assert len(set(file_groups)) == len(file_groups), "a file group is in two plans"
+    return [plan.instant.requested_time for plan in plans]

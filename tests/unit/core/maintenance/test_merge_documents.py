@@ -19,11 +19,6 @@ from airflow_hudi_maint.core.model.report import Outcome
 from tests.unit.core.maintenance.plain_files import NOW, SETTINGS, STATE, fill, merge, names, seen
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return tmp_path / "lake"
-
-
 def test_a_run_without_anything_to_do_leaves_nothing_behind(root: Path) -> None:
     workspace = fill(root, {"a.csv": b"1\n", "sub/b.csv": b"1\n"})
     report = merge(workspace)

@@ -27,11 +27,6 @@ from airflow_hudi_maint.core.model.report import Outcome
 from tests.unit.core.maintenance.plain_files import NOW, SETTINGS, STATE, fill, merge, names, reasons, seen
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return tmp_path / "lake"
-
-
 def test_partition_directories_are_never_mixed(root: Path) -> None:
     workspace = fill(root, {f"day={day}/{name}.csv": f"{day},{name}\n".encode() for day in (1, 2) for name in "ab"})
     report = merge(workspace)

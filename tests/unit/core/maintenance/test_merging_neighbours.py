@@ -35,11 +35,6 @@ class _DiedError(BaseException):
     """The process is gone."""
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return tmp_path / "lake"
-
-
 def _die_after_moves(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     """Die once ``count`` files were moved: the first move publishes, the others put inputs aside."""
     move = Storage.move

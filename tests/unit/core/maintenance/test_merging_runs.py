@@ -31,12 +31,6 @@ from airflow_hudi_maint.core.storage.merge_lease import LEASE_FOLDER, holding_le
 from airflow_hudi_maint.core.storage.merge_swap import begin
 from tests.unit.core.maintenance.plain_files import NOW, SETTINGS, STATE, fill, merge, names, seen
 
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return tmp_path / "lake"
-
-
 # ------------------------------------------------------------------------------------------------ undo and trash
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -14,17 +13,24 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from airflow_hudi_maint.core import maintenance
 from airflow_hudi_maint.core.errors import PendingActionError, StorageError
-from airflow_hudi_maint.core.maintenance import JobControl, StepReported, Workspace
-from airflow_hudi_maint.core.maintenance.clustering_planning import PlannedClustering
-from airflow_hudi_maint.core.maintenance.scheduling import schedule_planned
+from airflow_hudi_maint.core.maintenance import Workspace
 from airflow_hudi_maint.core.model.report import Outcome
-from airflow_hudi_maint.core.model.scheduler import PlanOwner, Scheduler
+from airflow_hudi_maint.core.model.scheduler import PlanOwner
 from airflow_hudi_maint.core.storage.documents import DocumentStore
 from airflow_hudi_maint.core.storage.filesystem import Storage
 from airflow_hudi_maint.core.storage.table import HudiTable
-from tests.unit.core.maintenance.native import LOCKED, OWNER, SMALL, names_of, no_engine, schedule, workspace_of
+from tests.unit.core.maintenance.native import (
+    LOCKED,
+    OWNER,
+    names_of,
+    no_engine,
+    planned_of,
+    plans_of,
+    put_on_timeline,
+    schedule,
+    workspace_of,
+)
 from tests.unit.core.maintenance.six_days import DAYS, NOW, six_days
 from tests.unit.core.storage.builders import TableBuilder, at
 
@@ -34,43 +40,33 @@ def table(tmp_path: Path) -> TableBuilder:
     return six_days(tmp_path)
 
 
-def _planned(workspace: Workspace) -> PlannedClustering:
-    return maintenance.plan_clustering(workspace, now=NOW, settings=SMALL)
-
-
-def _apply(workspace: Workspace, planned: PlannedClustering, *, now: datetime = NOW) -> StepReported:
-    return schedule_planned(
-        workspace, planned, ours=(), job=JobControl(), dry_run=False, scheduler=Scheduler.NATIVE, now=now
-    )
-
-
 def test_a_commit_that_came_after_planning_is_seen(table: TableBuilder) -> None:
     """One that updated a chosen file stops the plan; one that only added others does not."""
     workspace = workspace_of(table)
-    planned = _planned(workspace)
+    planned = planned_of(workspace)
     table.commit(at(20), {DAYS[0]: [("new-20-0", 100)]})
-    assert Outcome.DONE is _apply(workspace, planned).report.outcome
+    assert Outcome.DONE is put_on_timeline(workspace, planned).report.outcome
 
     other = TableBuilder(base_path=f"{table.base_path}2")
     for number in (1, 2):
         other.commit(at(number), {DAYS[0]: [(f"f{number}-0", 100)]})
     workspace = workspace_of(other)
-    planned = _planned(workspace)
+    planned = planned_of(workspace)
     other.commit(at(20), {DAYS[0]: [("f1-0", 120)]})
     names = names_of(other)
     with pytest.raises(PendingActionError, match=r"f1-0 .* has the base file .*; plan again"):
-        _apply(workspace, planned)
+        put_on_timeline(workspace, planned)
     assert names == names_of(other)
 
 
 def test_a_plan_of_others_that_came_after_planning_is_seen(table: TableBuilder) -> None:
     """It holds file groups that ours would, and is named."""
     workspace = workspace_of(table)
-    planned = _planned(workspace)
+    planned = planned_of(workspace)
     other = schedule(workspace_of(table)).report.instants[0]
 
     with pytest.raises(PendingActionError, match=other):
-        _apply(workspace, planned)
+        put_on_timeline(workspace, planned)
 
 
 class Intruder:
@@ -99,12 +95,12 @@ class Intruder:
 def test_a_plan_is_withdrawn_when_somebody_came_meanwhile(table: TableBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever was written: it had not seen the plan. After a bounded number of tries nothing is left of ours."""
     workspace = workspace_of(table)
-    planned = _planned(workspace)
+    planned = planned_of(workspace)
     monkeypatch.setattr("airflow_hudi_maint.core.maintenance.native_scheduling._PAUSE_SECONDS", 0.0)
     intruder = Intruder(monkeypatch, workspace, table)
 
     with pytest.raises(PendingActionError, match=f"4 times the instant {at(34)}"):
-        _apply(workspace, planned)
+        put_on_timeline(workspace, planned)
     assert 4 == len(set(intruder.plans))
     assert not any(name.endswith(".clustering.requested") for name in names_of(table))
 
@@ -113,7 +109,7 @@ def test_a_plan_is_written_again_when_the_other_is_done(table: TableBuilder, mon
     """The second try looks at the inputs again, and stands."""
     monkeypatch.setattr("airflow_hudi_maint.core.maintenance.native_scheduling._PAUSE_SECONDS", 0.0)
     workspace = workspace_of(table)
-    planned = _planned(workspace)
+    planned = planned_of(workspace)
 
     class Once(Intruder):
         def comes(self, number: int) -> None:
@@ -121,7 +117,7 @@ def test_a_plan_is_written_again_when_the_other_is_done(table: TableBuilder, mon
                 super().comes(number)
 
     intruder = Once(monkeypatch, workspace, table)
-    report = _apply(workspace, planned).report
+    report = put_on_timeline(workspace, planned).report
 
     assert (Outcome.DONE, 2) == (report.outcome, len(intruder.plans))
     assert [report.instants[0]] == [one.requested_time for one in workspace.table.timeline().pending]
@@ -133,7 +129,7 @@ def test_a_lock_that_was_lost_meanwhile_withdraws_the_plan(
     """It had expired and another took it: whoever that is may be writing."""
     monkeypatch.setattr("airflow_hudi_maint.core.maintenance.native_scheduling._PAUSE_SECONDS", 0.0)
     workspace = workspace_of(table, write_options={**LOCKED, "hoodie.write.lock.filesystem.expire": "1"})
-    planned = _planned(workspace)
+    planned = planned_of(workspace)
 
     class Thief(Intruder):
         def comes(self, number: int) -> None:
@@ -145,7 +141,7 @@ def test_a_lock_that_was_lost_meanwhile_withdraws_the_plan(
 
     thief = Thief(monkeypatch, workspace, table)
 
-    assert Outcome.DONE is _apply(workspace, planned).report.outcome
+    assert Outcome.DONE is put_on_timeline(workspace, planned).report.outcome
     assert 2 == len(thief.plans)
 
 
@@ -241,13 +237,6 @@ def _two_files(place: str, tmp_path: Path) -> None:
         builder.commit(at(number), {DAYS[0]: [(f"f{number}-0", 100)]})
 
 
-def _plans(workspace: Workspace) -> list[str]:
-    plans = workspace.table.pending_plans(workspace.table.timeline())
-    file_groups = [(one.partition_path, one.file_id) for plan in plans for one in plan.inputs]
-    assert len(set(file_groups)) == len(file_groups), "a file group is in two plans"
-    return [plan.instant.requested_time for plan in plans]
-
-
 @pytest.mark.parametrize("error", [KilledError, StorageError])
 @pytest.mark.parametrize("takes_effect", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("locked", [False, True], ids=["quiet", "locked"])
@@ -285,11 +274,11 @@ def test_a_scheduling_that_dies_anywhere_is_finished_by_the_next_try(
             next(calls)
             with suppress(error):
                 schedule(workspace)
-        assert len(_plans(_open(place, folder))) <= 1
+        assert len(plans_of(_open(place, folder))) <= 1
 
         report = schedule(_open(place, folder, write_options=options), now=NOW + timedelta(seconds=1)).report
         assert report.outcome in (Outcome.DONE, Outcome.ALREADY_DONE)
-        assert [*report.instants] == _plans(_open(place, folder))
+        assert [*report.instants] == plans_of(_open(place, folder))
         assert "lock" not in workspace.table.storage.names(".hoodie")
     assert at_call > 15
 
@@ -313,96 +302,3 @@ def test_a_failure_of_storage_after_the_plan_was_written_takes_it_away(
     with pytest.raises(StorageError, match="down"):
         schedule(workspace)
     assert names == names_of(table)
-
-
-@pytest.mark.parametrize("locked", [False, True], ids=["quiet", "locked"])
-def test_two_schedulers_at_once_put_no_file_group_into_two_plans(
-    locked: bool,  # noqa: FBT001 a parameter of the test
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Each sees the other or is seen by it; who stands back says so, and one of them or a later run makes the plan."""
-    monkeypatch.setattr("airflow_hudi_maint.core.maintenance.native_scheduling._PAUSE_SECONDS", 0.02)
-    for number in range(2 if locked else 8):
-        builder = six_days(tmp_path / str(number))
-        ends: list[str] = []
-
-        def run(run_id: str, *, builder: TableBuilder = builder, ends: list[str] = ends) -> None:
-            workspace = workspace_of(builder, write_options=LOCKED if locked else {})
-            try:
-                ends.append(str(schedule(workspace, owner=replace(OWNER, run_id=run_id)).report.outcome))
-            except PendingActionError:
-                ends.append("in the way")
-
-        threads = [threading.Thread(target=run, args=(f"r{index}",)) for index in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        workspace = workspace_of(builder)
-        assert len(ends) == len(threads)
-        assert ends.count("done") == len(_plans(workspace))
-        assert [*schedule(workspace).report.instants] == _plans(workspace)
-
-
-class InStep:
-    """The storage of one of two schedulers: both write their first plans at once, and look only once both are there."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, storage: Storage, *, meetings: list[threading.Barrier]) -> None:
-        """Watch a storage; ``meetings`` are those before the write, after it, and after the look."""
-        self._write_new, self._names = storage.write_new, storage.names
-        self._meetings = iter(meetings)
-        self.written: list[str] = []
-        monkeypatch.setattr(storage, "write_new", self.write_new)
-        monkeypatch.setattr(storage, "names", self.names)
-
-    def _meet(self) -> None:
-        meeting = next(self._meetings, None)
-        if meeting is not None:
-            meeting.wait()
-
-    def write_new(self, path: str, data: bytes) -> bool:
-        """Meet before and after the first plan: else one finds the other's in its look before, and writes none."""
-        if not path.endswith(".requested"):
-            return self._write_new(path, data)
-        self._meet()
-        done = self._write_new(path, data)
-        self.written.append(path)
-        self._meet()
-        return done
-
-    def names(self, path: str) -> tuple[str, ...]:
-        """Meet after the first look that follows the plan."""
-        seen = self._names(path)
-        if len(self.written) == 1:
-            self._meet()
-        return seen
-
-
-def test_two_who_see_each_other_both_stand_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither can know what the other saw: both withdraw, and at most one of their later plans stands."""
-    monkeypatch.setattr("airflow_hudi_maint.core.maintenance.native_scheduling._PAUSE_SECONDS", 0.02)
-    builder = six_days(tmp_path)
-    both_planned, *meetings = [threading.Barrier(2, timeout=60) for _ in range(4)]
-    written: list[str] = []
-    ends: list[str] = []
-
-    def run(now: datetime) -> None:
-        workspace = workspace_of(builder)
-        planned = maintenance.plan_clustering(workspace, now=now, settings=SMALL)
-        both_planned.wait()  # else the later one may find the other's plan already, and plan nothing
-        in_step = InStep(monkeypatch, workspace.table.storage, meetings=meetings)
-        try:
-            ends.append(str(_apply(workspace, planned, now=now).report.outcome))
-        except PendingActionError:
-            ends.append("in the way")
-        written.extend(in_step.written)
-
-    threads = [threading.Thread(target=run, args=(NOW + timedelta(minutes=number),)) for number in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(written) > 2
-    assert 2 == len(ends)
-    assert ends.count("done") == len(_plans(workspace_of(builder))) <= 1
